@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later
+ * SPDX-FileCopyrightText: 2026 The libovstage authors
+ */
+
+/* A counted bitmap over rows. Shared ones are never changed. */
+
+#pragma once
+
+#include <glib.h>
+
+typedef struct
+{
+  gint refs; /* (atomic) */
+  guint32 n; /* bits */
+  guint64 words[];
+} OvsBits;
+
+/* All bits clear, or all set; @from (nullable) gives the first bits of the copy, the rest is clear. NULL: no memory. */
+OvsBits *ovs_bits_new (guint32 n, gboolean set);
+OvsBits *ovs_bits_new_from (const OvsBits *from, guint32 n_from, guint32 n);
+OvsBits *ovs_bits_ref (OvsBits *bits);
+void ovs_bits_unref (OvsBits *bits);
+guint32 ovs_bits_count (const OvsBits *bits);
+
+static inline gboolean
+ovs_bits_get (const OvsBits *bits, guint32 i)
+{
+  return (bits->words[i / 64] >> (i % 64)) & 1;
+}
+
+/* Tells whether it was clear. */
+static inline gboolean
+ovs_bits_set (OvsBits *bits, guint32 i)
+{
+  guint64 bit = G_GUINT64_CONSTANT (1) << (i % 64);
+  gboolean was_clear = (bits->words[i / 64] & bit) == 0;
+
+  bits->words[i / 64] |= bit;
+  return was_clear;
+}
+
+/* Tells whether it was set. */
+static inline gboolean
+ovs_bits_clear (OvsBits *bits, guint32 i)
+{
+  guint64 bit = G_GUINT64_CONSTANT (1) << (i % 64);
+  gboolean was_set = (bits->words[i / 64] & bit) != 0;
+
+  bits->words[i / 64] &= ~bit;
+  return was_set;
+}
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (OvsBits, ovs_bits_unref)

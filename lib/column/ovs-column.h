@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later
+ * SPDX-FileCopyrightText: 2026 The libovstage authors
+ */
+
+/* Attributes and their columns. A column is all rows of one (attribute, schema):
+ * the versions that are kept, the head (the state after all that was accepted,
+ * sealed or not) and what is staged. Protected by the stage lock. */
+
+#pragma once
+
+#include "column/ovs-staged.h"
+#include "column/ovs-version.h"
+
+typedef struct _OvsAttr OvsAttr;
+
+/* What changed in a column at an ordinal: everything, or the rows that its writes
+ * brought. Never changed once made, so that reads can keep it without a lock. */
+typedef struct
+{
+  guint32 first;
+  guint32 n;
+  OvsBuffer *rows; /* (owned) (nullable) NULL: a run */
+} OvsTarget;
+
+typedef struct
+{
+  gint refs; /* (atomic) */
+  guint64 ordinal;
+  gboolean all;
+  gsize bytes;
+  guint n_targets;
+  OvsTarget targets[];
+} OvsDelta;
+
+struct _OvsColumn
+{
+  OvsAttr *attr;
+  guint index; /* order of creation within the attribute */
+  OvsSchema schema;
+  guint32 row_size;
+
+  OvsLayout *layout; /* (owned) of the head */
+  guint32 n_head_rows;
+  guint32 n_head_live;
+  OvsBits *head_live; /* (owned) (nullable) NULL: every row */
+
+  GPtrArray *versions; /* (owned) OvsVersion, ordinals ascending; the last is current */
+  guint64 frontier;    /* ordinal of the oldest version kept by history, once one was dropped; else 0 */
+
+  GPtrArray *deltas;     /* (owned) OvsDelta, ordinals ascending */
+  gsize delta_bytes;
+  guint64 delta_frontier; /* changes up to here are no longer told apart */
+};
+
+typedef struct
+{
+  guint64 ordinal;
+  guint64 generation;
+} OvsGeneration;
+
+struct _OvsAttr
+{
+  guint32 token;
+  gint dirty_index;      /* in the stage's list of attributes with staged work; -1: not there */
+  GPtrArray *columns;    /* (owned) OvsColumn */
+  GPtrArray *sets;       /* (owned) OvsWriteSet, ordinals ascending */
+  guint64 structure_max; /* at this ordinal and above, the head tells what exists; 0: nothing structural is staged */
+  GArray *generations;   /* (owned) OvsGeneration, ordinals ascending: of the set and order of prims, as sealed */
+};
+
+OvsAttr *ovs_attr_new (guint32 token);
+void ovs_attr_free (OvsAttr *attr);
+OvsColumn *ovs_attr_find_column (OvsAttr *attr, const OvsSchema *schema);
+OvsColumn *ovs_attr_add_column (OvsAttr *attr, const OvsSchema *schema, guint32 row_size, OvsLayout *layout);
+/* The set of @column at @ordinal; NULL if there is none. */
+OvsWriteSet *ovs_attr_find_set (OvsAttr *attr, OvsColumn *column, guint64 ordinal);
+/* Adds a set that is not there. */
+void ovs_attr_add_set (OvsAttr *attr, OvsWriteSet *set);
+/* Takes out and frees a set. */
+void ovs_attr_remove_set (OvsAttr *attr, OvsWriteSet *set);
+/* The number of sets at or below @ordinal. */
+guint ovs_attr_count_sets (OvsAttr *attr, guint64 ordinal);
+/* The highest ordinal with a set; 0 for none. */
+guint64 ovs_attr_get_last_ordinal (OvsAttr *attr);
+guint64 ovs_attr_get_generation (OvsAttr *attr, guint64 ordinal);
+/* Notes a structural write at @ordinal: below this and everything staged, the head no longer tells what exists. */
+void ovs_attr_note_structure (OvsAttr *attr, guint64 ordinal);
+/* The highest frontier of its columns. */
+guint64 ovs_attr_get_frontier (OvsAttr *attr);
+
+/* The version that answers for @ordinal. NULL: none does; *@dropped then tells whether one did. */
+OvsVersion *ovs_column_find_version (OvsColumn *column, guint64 ordinal, gboolean *dropped);
+static inline OvsVersion *
+ovs_column_get_current (OvsColumn *column)
+{
+  return column->versions->len > 0 ? column->versions->pdata[column->versions->len - 1] : NULL;
+}
+
+static inline gboolean
+ovs_column_is_head_live (const OvsColumn *column, guint32 row)
+{
+  return row < column->n_head_rows && (column->head_live == NULL || ovs_bits_get (column->head_live, row));
+}
+
+/* Rows for prims that the column will carry: finds or appends each in the layout, which may fork, and grows the head without
+ * making the new rows live. @rows: @n row numbers. */
+void ovs_column_ensure_rows (OvsColumn *column, const guint32 *prims, guint32 n, guint32 *rows);
+/* Tells whether the row was not live. */
+gboolean ovs_column_set_head_live (OvsColumn *column, guint32 row);
+/* Rows [0, n) are all of the head, and live. */
+void ovs_column_set_head_all (OvsColumn *column, guint32 n);
+
+OvsDelta *ovs_delta_new (guint64 ordinal, guint n_targets);
+OvsDelta *ovs_delta_ref (OvsDelta *delta);
+void ovs_delta_unref (OvsDelta *delta);
+/* Takes @delta. Forgets what no read can ask about any more and, beyond @budget bytes, the oldest. */
+void ovs_column_add_delta (OvsColumn *column, OvsDelta *delta, gsize budget);

@@ -1,0 +1,690 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later
+ * SPDX-FileCopyrightText: 2026 The libovstage authors
+ */
+
+#include "config.h"
+
+#include "column/ovs-fold.h"
+
+#include "base/ovs-debug.h"
+#include "device/ovs-device.h"
+
+#define LEAST_CHANGE_BUDGET (256 * 1024)
+
+/* One ordinal at which a column changes. */
+typedef struct
+{
+  guint64 ordinal;
+  OvsWriteSet *set; /* (nullable) NULL: rows only moved away */
+  OvsBits *live;    /* (owned) (nullable) afterwards */
+  guint32 n_rows;
+  guint32 n_live;
+  gboolean keep;
+
+  /* Of those that are kept: */
+  OvsVersion *version; /* (owned) */
+  guint from_step;     /* the bytes start with part from_part of this step, */
+  guint from_part;
+  const OvsVersion *base; /* (nullable) on top of a copy of this */
+} Step;
+
+typedef struct _FoldColumn FoldColumn;
+
+struct _FoldColumn
+{
+  FoldColumn *next;
+  OvsColumn *column;
+  gboolean keep_base; /* the current version stays */
+  gboolean moved;     /* some rows went to another column */
+  guint n_steps;
+  guint steps_capacity;
+  Step *steps;
+  Step first_step; /* steps points here while there is one */
+};
+
+typedef struct _FoldAttr FoldAttr;
+
+struct _FoldAttr
+{
+  FoldAttr *next;
+  OvsAttr *attr;
+  guint64 ordinal;
+  guint n_sets;
+  FoldColumn *columns;
+  GArray *changes; /* (owned) (nullable) guint64, ordinals at which prims appeared or moved */
+};
+
+struct _OvsFold
+{
+  OvsFoldContext context;
+  FoldAttr *attrs;
+  gsize work;
+  guint n_columns;
+};
+
+OvsFold *
+ovs_fold_new (const OvsFoldContext *context)
+{
+  OvsFold *fold = g_new0 (OvsFold, 1);
+
+  fold->context = *context;
+  return fold;
+}
+
+static void
+free_column (FoldColumn *column)
+{
+  for (guint i = 0; i < column->n_steps; i++)
+    {
+      g_clear_pointer (&column->steps[i].live, ovs_bits_unref);
+      g_clear_pointer (&column->steps[i].version, ovs_version_unref);
+    }
+  if (column->steps != &column->first_step)
+    g_free (column->steps);
+  g_free (column);
+}
+
+void
+ovs_fold_free (OvsFold *fold)
+{
+  while (fold->attrs != NULL)
+    {
+      FoldAttr *attr = fold->attrs;
+
+      fold->attrs = attr->next;
+      while (attr->columns != NULL)
+        {
+          FoldColumn *column = attr->columns;
+
+          attr->columns = column->next;
+          free_column (column);
+        }
+      g_clear_pointer (&attr->changes, g_array_unref);
+      g_free (attr);
+    }
+  g_free (fold);
+}
+
+static FoldColumn *
+get_column (FoldAttr *attr, OvsColumn *column)
+{
+  FoldColumn *fold_column;
+
+  for (fold_column = attr->columns; fold_column != NULL; fold_column = fold_column->next)
+    if (fold_column->column == column)
+      return fold_column;
+
+  fold_column = g_new (FoldColumn, 1);
+  fold_column->column = column;
+  fold_column->keep_base = FALSE;
+  fold_column->moved = FALSE;
+  fold_column->n_steps = 0;
+  fold_column->steps_capacity = 1;
+  fold_column->steps = &fold_column->first_step;
+  fold_column->next = attr->columns;
+  attr->columns = fold_column;
+  return fold_column;
+}
+
+/* The state before the next step: the last step's, else the current version's. */
+static void
+get_state (FoldColumn *column, OvsBits **live, guint32 *n_rows, guint32 *n_live)
+{
+  const Step *last = column->n_steps > 0 ? &column->steps[column->n_steps - 1] : NULL;
+  const OvsVersion *current = ovs_column_get_current (column->column);
+
+  *live = last != NULL ? last->live : current != NULL ? current->live : NULL;
+  *n_rows = last != NULL ? last->n_rows : current != NULL ? current->n_rows : 0;
+  *n_live = last != NULL ? last->n_live : current != NULL ? current->n_live : 0;
+}
+
+static Step *
+get_step (FoldColumn *column, guint64 ordinal)
+{
+  Step *step;
+  OvsBits *live;
+  guint32 n_rows, n_live;
+
+  if (column->n_steps > 0 && column->steps[column->n_steps - 1].ordinal == ordinal)
+    return &column->steps[column->n_steps - 1];
+
+  get_state (column, &live, &n_rows, &n_live);
+  if (column->n_steps == column->steps_capacity)
+    {
+      Step *steps = g_new (Step, column->steps_capacity * 2);
+
+      memcpy (steps, column->steps, sizeof *steps * column->n_steps);
+      if (column->steps != &column->first_step)
+        g_free (column->steps);
+      column->steps = steps;
+      column->steps_capacity *= 2;
+    }
+  step = &column->steps[column->n_steps++];
+  memset (step, 0, sizeof *step);
+  step->ordinal = ordinal;
+  step->live = live != NULL ? ovs_bits_ref (live) : NULL;
+  step->n_rows = n_rows;
+  step->n_live = n_live;
+  return step;
+}
+
+/* The step's own copy of its bitmap, to be changed, for @n_rows rows. */
+static gboolean
+open_live (Step *step, guint32 n_rows)
+{
+  OvsBits *live = ovs_bits_new_from (step->live, step->n_rows, MAX (n_rows, step->n_rows));
+
+  if (live == NULL)
+    return FALSE;
+  g_clear_pointer (&step->live, ovs_bits_unref);
+  step->live = live;
+  step->n_rows = live->n;
+  return TRUE;
+}
+
+static void
+close_live (Step *step)
+{
+  if (step->n_live == step->n_rows)
+    g_clear_pointer (&step->live, ovs_bits_unref);
+}
+
+/* A part that makes every row up to its end live needs no bitmap. */
+static gboolean
+is_whole_run (const OvsWriteSet *set, const Step *step)
+{
+  return set->n_parts == 1 && set->parts[0].rows == NULL && set->parts[0].first == 0 && set->parts[0].n >= step->n_rows;
+}
+
+/* Makes the rows of a structural set live. Tells in @changed whether one was not. */
+static gboolean
+add_rows (Step *step, const OvsWriteSet *set, gboolean *changed)
+{
+  guint32 end = step->n_rows;
+
+  if (is_whole_run (set, step))
+    {
+      *changed = set->parts[0].n != step->n_live;
+      g_clear_pointer (&step->live, ovs_bits_unref);
+      step->n_rows = step->n_live = set->parts[0].n;
+      return TRUE;
+    }
+
+  for (guint i = 0; i < set->n_parts; i++)
+    end = MAX (end, ovs_part_get_end (&set->parts[i]));
+  if (step->live == NULL && end == step->n_rows)
+    return TRUE;
+  if (!open_live (step, end))
+    return FALSE;
+  for (guint i = 0; i < set->n_parts; i++)
+    {
+      const OvsPart *part = &set->parts[i];
+      const guint32 *rows = ovs_part_get_rows (part);
+
+      for (guint32 j = 0; j < part->n; j++)
+        if (ovs_bits_set (step->live, rows != NULL ? rows[j] : part->first + j))
+          {
+            step->n_live++;
+            *changed = TRUE;
+          }
+    }
+  close_live (step);
+  return TRUE;
+}
+
+/* Takes the prims of a structural set out of every other column of the attribute. */
+static gboolean
+move_rows (FoldAttr *attr, const OvsWriteSet *set, gboolean *changed)
+{
+  for (guint c = 0; c < attr->attr->columns->len; c++)
+    {
+      OvsColumn *other = attr->attr->columns->pdata[c];
+      const OvsVersion *current = ovs_column_get_current (other);
+      FoldColumn *column = NULL;
+      Step *step = NULL;
+
+      if (other == set->column)
+        continue;
+      for (FoldColumn *known = attr->columns; known != NULL; known = known->next)
+        if (known->column == other)
+          column = known;
+      if (column == NULL && current == NULL)
+        continue;
+
+      for (guint i = 0; i < set->n_parts; i++)
+        {
+          const OvsPart *part = &set->parts[i];
+          const guint32 *rows = ovs_part_get_rows (part);
+
+          for (guint32 j = 0; j < part->n; j++)
+            {
+              guint32 prim = ovs_layout_get_prim (set->column->layout, rows != NULL ? rows[j] : part->first + j);
+              guint32 row = ovs_layout_find (other->layout, prim);
+              OvsBits *live;
+              guint32 n_rows, n_live;
+
+              if (row == OVS_INDEX_NONE)
+                continue;
+              if (step == NULL)
+                {
+                  column = get_column (attr, other);
+                  get_state (column, &live, &n_rows, &n_live);
+                  if (row >= n_rows || (live != NULL && !ovs_bits_get (live, row)))
+                    continue;
+                  step = get_step (column, set->ordinal);
+                  if (!open_live (step, 0))
+                    return FALSE;
+                }
+              if (row < step->n_rows && ovs_bits_clear (step->live, row))
+                {
+                  step->n_live--;
+                  column->moved = TRUE;
+                  *changed = TRUE;
+                }
+            }
+        }
+      if (step != NULL)
+        close_live (step);
+    }
+  return TRUE;
+}
+
+static gboolean
+plan_steps (FoldAttr *attr, GError **error)
+{
+  for (guint i = 0; i < attr->n_sets; i++)
+    {
+      OvsWriteSet *set = attr->attr->sets->pdata[i];
+      FoldColumn *column = get_column (attr, set->column);
+      Step *step = get_step (column, set->ordinal);
+      gboolean changed = FALSE;
+
+      step->set = set;
+      if (!set->structural)
+        continue;
+      if (!add_rows (step, set, &changed) || (attr->attr->columns->len > 1 && !move_rows (attr, set, &changed)))
+        return ovs_fail (error, OVSTAGE_ERROR_OUT_OF_MEMORY, "advance: no memory for the rows of ordinal %" G_GUINT64_FORMAT,
+                         set->ordinal);
+      if (changed)
+        {
+          if (attr->changes == NULL)
+            attr->changes = g_array_new (FALSE, FALSE, sizeof (guint64));
+          if (attr->changes->len == 0 || g_array_index (attr->changes, guint64, attr->changes->len - 1) != set->ordinal)
+            g_array_append_val (attr->changes, set->ordinal);
+        }
+    }
+  return TRUE;
+}
+
+/* The step or version visible at @pin is kept beside the newest ones. */
+static void
+keep_pinned (FoldColumn *column, guint64 pin)
+{
+  for (guint i = column->n_steps; i > 0; i--)
+    if (column->steps[i - 1].ordinal <= pin)
+      {
+        column->steps[i - 1].keep = TRUE;
+        return;
+      }
+  column->keep_base = TRUE;
+}
+
+/* No row of the version is live from @n on. */
+static gboolean
+covers_live (const Step *step, guint32 n)
+{
+  if (n >= step->n_rows)
+    return TRUE;
+  if (step->live == NULL)
+    return FALSE;
+  for (guint32 i = n; i < step->n_rows; i++)
+    if (ovs_bits_get (step->live, i))
+      return FALSE;
+  return TRUE;
+}
+
+static gboolean
+part_covers (const FoldColumn *column, const Step *step, const OvsPart *part)
+{
+  if (part->rows == NULL)
+    return part->first == 0 && covers_live (step, part->n);
+  return part->capacity == 0 && !column->moved && part->n == step->n_live;
+}
+
+static gboolean
+may_fold_in_place (const OvsVersion *base, gboolean keep_base, gsize size)
+{
+  OvsDebugFlags flags = ovs_debug_flags ();
+
+  if (flags & OVS_DEBUG_COPY || (flags & OVS_DEBUG_RANDOM && g_random_boolean ()))
+    return FALSE;
+  return !keep_base && g_atomic_int_get (&base->refs) == 1 && ovs_buffer_is_exclusive (base->values) &&
+         base->values->capacity >= size;
+}
+
+/* Finds where the bytes of step @s come from, after those of step @previous (-1: the current version), and makes its
+ * version around them. */
+static gboolean
+plan_version (OvsFold *fold, FoldColumn *column, gint previous, guint s)
+{
+  Step *step = &column->steps[s];
+  OvsColumn *target = column->column;
+  const OvsVersion *base = previous >= 0 ? column->steps[previous].version : ovs_column_get_current (target);
+  gsize size = (gsize) step->n_rows * target->row_size;
+  OvsBuffer *values = NULL;
+
+  step->from_step = (guint) (previous + 1);
+  step->from_part = 0;
+  step->base = base;
+
+  /* The last part that covers what is live makes everything before it moot. */
+  for (guint i = s + 1; i > (guint) (previous + 1) && values == NULL; i--)
+    {
+      const OvsWriteSet *set = column->steps[i - 1].set;
+
+      for (guint p = set != NULL ? set->n_parts : 0; p > 0; p--)
+        {
+          const OvsPart *part = &set->parts[p - 1];
+
+          if (!part_covers (column, step, part))
+            continue;
+          step->base = NULL;
+          step->from_step = i - 1;
+          step->from_part = p - 1;
+          if (part->rows == NULL && part->values->origin == OVS_BUFFER_POOL && part->values->capacity >= size)
+            {
+              values = ovs_buffer_ref (part->values);
+              step->from_part = p; /* its bytes are there */
+            }
+          else if ((values = ovs_pool_alloc (fold->context.pool, size)) == NULL)
+            return FALSE;
+          break;
+        }
+    }
+
+  if (values == NULL && base != NULL && previous < 0 && may_fold_in_place (base, column->keep_base, size))
+    {
+      values = ovs_buffer_ref (base->values);
+      step->base = NULL;
+    }
+  if (values == NULL)
+    {
+      values = ovs_pool_alloc (fold->context.pool, size);
+      if (values == NULL)
+        return FALSE;
+      if (base != NULL)
+        fold->work += (gsize) MIN (base->n_rows, step->n_rows) * target->row_size;
+    }
+
+  for (guint i = step->from_step; i <= s; i++)
+    {
+      const OvsWriteSet *set = column->steps[i].set;
+
+      for (guint p = i == step->from_step ? step->from_part : 0; set != NULL && p < set->n_parts; p++)
+        fold->work += (gsize) set->parts[p].n * target->row_size;
+    }
+  step->version = ovs_version_new (&target->schema, target->row_size, step->ordinal, target->layout, step->n_rows, step->n_live,
+                                   step->live != NULL ? ovs_bits_ref (step->live) : NULL, values);
+  return TRUE;
+}
+
+static gboolean
+plan_column (OvsFold *fold, FoldColumn *column, GError **error)
+{
+  guint depth = fold->context.history_depth;
+  gint previous = -1;
+
+  for (guint i = column->n_steps - MIN (column->n_steps, depth); i < column->n_steps; i++)
+    column->steps[i].keep = TRUE;
+  column->keep_base = column->n_steps < depth;
+  for (guint i = 0; i < fold->context.n_pins; i++)
+    {
+      const OvsVersion *current = ovs_column_get_current (column->column);
+
+      if (fold->context.pins[i] >= column->steps[0].ordinal || (current != NULL && fold->context.pins[i] >= current->ordinal))
+        keep_pinned (column, fold->context.pins[i]);
+    }
+
+  for (guint i = 0; i < column->n_steps; i++)
+    {
+      if (!column->steps[i].keep)
+        continue;
+      if (!plan_version (fold, column, previous, i))
+        return ovs_fail (error, OVSTAGE_ERROR_OUT_OF_MEMORY, "advance: no memory for %u rows of %u bytes",
+                         column->steps[i].n_rows, column->column->row_size);
+      previous = (gint) i;
+    }
+  return TRUE;
+}
+
+gboolean
+ovs_fold_plan (OvsFold *fold, OvsAttr *attr, guint64 ordinal, GError **error)
+{
+  guint n_sets = ovs_attr_count_sets (attr, ordinal);
+  FoldAttr *fold_attr;
+
+  if (n_sets == 0)
+    return TRUE;
+  fold_attr = g_new0 (FoldAttr, 1);
+  fold_attr->attr = attr;
+  fold_attr->ordinal = ordinal;
+  fold_attr->n_sets = n_sets;
+  fold_attr->next = fold->attrs;
+  fold->attrs = fold_attr;
+
+  if (!plan_steps (fold_attr, error))
+    return FALSE;
+  for (FoldColumn *column = fold_attr->columns; column != NULL; column = column->next)
+    {
+      if (column->n_steps == 0)
+        continue;
+      fold->n_columns++;
+      if (!plan_column (fold, column, error))
+        return FALSE;
+    }
+  return TRUE;
+}
+
+gsize
+ovs_fold_get_work (OvsFold *fold)
+{
+  return fold->work;
+}
+
+guint
+ovs_fold_get_n_columns (OvsFold *fold)
+{
+  return fold->n_columns;
+}
+
+static void
+run_step (FoldColumn *column, guint s)
+{
+  const Step *step = &column->steps[s];
+  guint32 row_size = column->column->row_size;
+  guint8 *values = step->version->values->data;
+
+  if (step->base != NULL)
+    memcpy (values, step->base->values->data, (gsize) MIN (step->base->n_rows, step->n_rows) * row_size);
+  for (guint i = step->from_step; i <= s; i++)
+    {
+      const OvsWriteSet *set = column->steps[i].set;
+
+      for (guint p = i == step->from_step ? step->from_part : 0; set != NULL && p < set->n_parts; p++)
+        {
+          const OvsPart *part = &set->parts[p];
+
+          if (part->rows != NULL)
+            ovs_cpu_scatter (values, part->values->data, ovs_part_get_rows (part), part->n, row_size);
+          else
+            memcpy (values + (gsize) part->first * row_size, part->values->data, (gsize) part->n * row_size);
+        }
+    }
+}
+
+void
+ovs_fold_run (OvsFold *fold)
+{
+  for (FoldAttr *attr = fold->attrs; attr != NULL; attr = attr->next)
+    for (FoldColumn *column = attr->columns; column != NULL; column = column->next)
+      for (guint i = 0; i < column->n_steps; i++)
+        if (column->steps[i].keep)
+          run_step (column, i);
+}
+
+/* What the set of a step changed. */
+static OvsDelta *
+make_delta (const FoldColumn *column, const Step *step)
+{
+  const OvsWriteSet *set = step->set;
+  OvsDelta *delta;
+  gboolean all = FALSE;
+
+  for (guint i = 0; i < set->n_parts && !all; i++)
+    all = part_covers (column, step, &set->parts[i]);
+
+  delta = ovs_delta_new (step->ordinal, all ? 0 : set->n_parts);
+  delta->all = all;
+  for (guint i = 0; i < set->n_parts && !all; i++)
+    {
+      const OvsPart *part = &set->parts[i];
+      OvsTarget *target = &delta->targets[delta->n_targets++];
+
+      target->first = part->first;
+      target->n = part->n;
+      if (part->rows == NULL)
+        continue;
+      /* Row numbers that a binding has anyway cost nothing. */
+      if (g_atomic_int_get (&part->rows->refs) == 1)
+        delta->bytes += part->rows->capacity;
+      target->rows = ovs_buffer_ref (part->rows);
+    }
+  return delta;
+}
+
+/* Drops the versions that neither history nor a pin keeps, and tells the column's frontier. */
+static void
+trim_history (const OvsFold *fold, OvsColumn *column, guint n_new)
+{
+  GPtrArray *versions = column->versions;
+  guint n_before = versions->len - n_new;
+  guint n_kept_before = fold->context.history_depth > n_new ? fold->context.history_depth - n_new : 0;
+
+  for (guint i = n_before; i > 0; i--)
+    {
+      const OvsVersion *version = versions->pdata[i - 1];
+      gboolean by_history = version->ordinal >= column->frontier && n_kept_before > 0;
+      gboolean by_pin = FALSE;
+
+      if (by_history)
+        {
+          n_kept_before--;
+          continue;
+        }
+      for (guint p = 0; p < fold->context.n_pins; p++)
+        by_pin = by_pin || (version->ordinal <= fold->context.pins[p] && fold->context.pins[p] < version->until);
+      if (!by_pin)
+        g_ptr_array_remove_index (versions, i - 1);
+    }
+}
+
+static void
+publish_column (OvsFold *fold, FoldColumn *fold_column)
+{
+  OvsColumn *column = fold_column->column;
+  OvsVersion *current = ovs_column_get_current (column);
+  guint depth = fold->context.history_depth;
+  guint n_history = 0, n_new = 0;
+  guint64 oldest;
+  gsize budget;
+
+  /* History counts ordinals, also those whose versions were merged into a later one. */
+  for (guint i = 0; i < column->versions->len; i++)
+    n_history += ((OvsVersion *) column->versions->pdata[i])->ordinal >= column->frontier;
+  oldest = 0;
+  if (n_history + fold_column->n_steps > depth)
+    {
+      if (fold_column->n_steps >= depth)
+        oldest = fold_column->steps[fold_column->n_steps - depth].ordinal;
+      else
+        {
+          guint n_kept = depth - fold_column->n_steps;
+
+          oldest = ((OvsVersion *) column->versions->pdata[column->versions->len - n_kept])->ordinal;
+        }
+    }
+
+  if (current != NULL)
+    current->until = fold_column->steps[0].ordinal;
+  for (guint i = 0; i < fold_column->n_steps; i++)
+    {
+      Step *step = &fold_column->steps[i];
+
+      if (!step->keep)
+        continue;
+      if (i + 1 < fold_column->n_steps)
+        step->version->until = fold_column->steps[i + 1].ordinal;
+      g_ptr_array_add (column->versions, g_steal_pointer (&step->version));
+      n_new++;
+    }
+  trim_history (fold, column, n_new);
+  column->frontier = MAX (column->frontier, oldest);
+
+  budget = fold->context.change_budget;
+  if (budget == 0)
+    budget = MAX (LEAST_CHANGE_BUDGET, ovs_column_get_current (column)->values->size / 4);
+  for (guint i = 0; i < fold_column->n_steps; i++)
+    if (fold_column->steps[i].set != NULL)
+      ovs_column_add_delta (column, make_delta (fold_column, &fold_column->steps[i]), budget);
+}
+
+/* Forgets the generations that no version kept can ask for. */
+static void
+trim_generations (OvsAttr *attr)
+{
+  guint64 oldest = G_MAXUINT64;
+  guint n = 0;
+
+  for (guint i = 0; i < attr->columns->len; i++)
+    {
+      const OvsColumn *column = attr->columns->pdata[i];
+
+      if (column->versions->len > 0)
+        oldest = MIN (oldest, ((OvsVersion *) column->versions->pdata[0])->ordinal);
+    }
+  while (n + 1 < attr->generations->len && g_array_index (attr->generations, OvsGeneration, n + 1).ordinal <= oldest)
+    n++;
+  if (n > 0)
+    g_array_remove_range (attr->generations, 0, n);
+}
+
+gsize
+ovs_fold_publish (OvsFold *fold)
+{
+  gsize bytes = 0;
+
+  for (FoldAttr *fold_attr = fold->attrs; fold_attr != NULL; fold_attr = fold_attr->next)
+    {
+      OvsAttr *attr = fold_attr->attr;
+
+      for (FoldColumn *column = fold_attr->columns; column != NULL; column = column->next)
+        if (column->n_steps > 0)
+          publish_column (fold, column);
+      for (guint i = 0; fold_attr->changes != NULL && i < fold_attr->changes->len; i++)
+        {
+          OvsGeneration generation = { g_array_index (fold_attr->changes, guint64, i), 1 };
+
+          if (attr->generations->len > 0)
+            generation.generation += g_array_index (attr->generations, OvsGeneration, attr->generations->len - 1).generation;
+          g_array_append_val (attr->generations, generation);
+        }
+      if (fold_attr->changes != NULL)
+        trim_generations (attr);
+      for (guint i = 0; i < fold_attr->n_sets; i++)
+        bytes += ((OvsWriteSet *) attr->sets->pdata[i])->bytes;
+      g_ptr_array_remove_range (attr->sets, 0, fold_attr->n_sets);
+      if (attr->structure_max <= fold_attr->ordinal)
+        attr->structure_max = 0;
+    }
+  return bytes;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later
+ * SPDX-FileCopyrightText: 2026 The libovstage authors
+ */
+
+/* Turns staged writes into versions: plan, run, publish (ENGINE, short form 2 and 3).
+ *
+ * The fold is total and pure. It walks the write sets of an attribute in (ordinal,
+ * submission) order, never checks and never fails; the last entry of a prim decides
+ * its value and its schema. All columns of an attribute are folded together, since
+ * a prim may move from one to another. Only the plan can fail, for want of memory,
+ * and then nothing has happened.
+ *
+ * Between plan and publish nobody else may fold the attribute or take its current
+ * versions: the caller sees to that. */
+
+#pragma once
+
+#include "base/ovs-error.h"
+#include "column/ovs-column.h"
+
+typedef struct _OvsFold OvsFold;
+
+typedef struct
+{
+  OvsPool *pool;
+  guint history_depth;
+  gsize change_budget;  /* 0: a share of the column */
+  const guint64 *pins;  /* ordinals that must stay readable */
+  guint n_pins;
+} OvsFoldContext;
+
+OvsFold *ovs_fold_new (const OvsFoldContext *context);
+/* Drops what was planned and not published. */
+void ovs_fold_free (OvsFold *fold);
+
+/* Stage lock held. Plans everything staged at or below @ordinal. */
+gboolean ovs_fold_plan (OvsFold *fold, OvsAttr *attr, guint64 ordinal, GError **error);
+/* Bytes that ovs_fold_run() moves. */
+gsize ovs_fold_get_work (OvsFold *fold);
+/* No lock needed. */
+void ovs_fold_run (OvsFold *fold);
+/* Stage lock held. Gives the number of bytes that are staged no more. */
+gsize ovs_fold_publish (OvsFold *fold);
+/* The columns that got a version. */
+guint ovs_fold_get_n_columns (OvsFold *fold);
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (OvsFold, ovs_fold_free)

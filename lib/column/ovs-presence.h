@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later
+ * SPDX-FileCopyrightText: 2026 The libovstage authors
+ */
+
+/* Which column of an attribute carries a prim, at the head or as of an ordinal.
+ * Stage lock held. */
+
+#pragma once
+
+#include "column/ovs-column.h"
+
+/* @state: for each of the first @n paths of @list, 1 + the index of the column, 0 for none. */
+void ovs_presence_at_head (OvsAttr *attr, OvstagePathList *list, guint32 n, guint16 *state);
+/* As of @ordinal and all that was submitted. @above: whether something is staged on the prim above @ordinal. */
+void ovs_presence_as_of (OvsAttr *attr, OvstagePathList *list, guint32 n, guint64 ordinal, guint16 *state, guint8 *above);

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later
+ * SPDX-FileCopyrightText: 2026 The libovstage authors
+ */
+
+#include "config.h"
+
+#include "column/ovs-staged.h"
+
+#include "device/ovs-device.h"
+
+#define FIRST_CAPACITY 64
+#define LAST_CAPACITY 65536
+
+OvsWriteSet *
+ovs_write_set_new (OvsColumn *column, guint64 ordinal)
+{
+  OvsWriteSet *set = g_new (OvsWriteSet, 1);
+
+  set->column = column;
+  set->ordinal = ordinal;
+  set->structural = FALSE;
+  set->bytes = 0;
+  set->n_parts = 0;
+  set->parts_capacity = 1;
+  set->parts = &set->first_part;
+  return set;
+}
+
+static void
+clear_part (OvsPart *part)
+{
+  g_clear_pointer (&part->rows, ovs_buffer_unref);
+  g_clear_pointer (&part->values, ovs_buffer_unref);
+}
+
+void
+ovs_write_set_free (OvsWriteSet *set)
+{
+  for (guint i = 0; i < set->n_parts; i++)
+    clear_part (&set->parts[i]);
+  if (set->parts != &set->first_part)
+    g_free (set->parts);
+  g_free (set);
+}
+
+static gsize
+part_bytes (const OvsPart *part)
+{
+  return part->values->capacity + (part->rows != NULL ? part->rows->capacity : 0);
+}
+
+static OvsPart *
+push_part (OvsWriteSet *set)
+{
+  if (set->n_parts == set->parts_capacity)
+    {
+      OvsPart *parts = g_new (OvsPart, set->parts_capacity * 2);
+
+      memcpy (parts, set->parts, sizeof *parts * set->n_parts);
+      if (set->parts != &set->first_part)
+        g_free (set->parts);
+      set->parts = parts;
+      set->parts_capacity *= 2;
+    }
+  return &set->parts[set->n_parts++];
+}
+
+static gboolean
+overwrites (const OvsPart *part, guint32 first, guint32 n, OvsBuffer *rows, guint32 n_head_rows)
+{
+  if (rows != NULL)
+    return part->rows == rows && part->n <= n;
+  if (first == 0 && n >= n_head_rows)
+    return TRUE;
+  return part->rows == NULL && part->first >= first && part->first + part->n <= first + n;
+}
+
+void
+ovs_write_set_add (OvsWriteSet *set, guint64 seq, guint32 first, guint32 n, OvsBuffer *rows, OvsBuffer *values,
+                   guint32 n_head_rows)
+{
+  guint n_kept = 0;
+  OvsPart *part;
+
+  for (guint i = 0; i < set->n_parts; i++)
+    {
+      if (overwrites (&set->parts[i], first, n, rows, n_head_rows))
+        {
+          set->bytes -= part_bytes (&set->parts[i]);
+          clear_part (&set->parts[i]);
+        }
+      else
+        set->parts[n_kept++] = set->parts[i];
+    }
+  set->n_parts = n_kept;
+
+  part = push_part (set);
+  part->seq = seq;
+  part->n = n;
+  part->first = first;
+  part->rows = rows;
+  part->values = values;
+  part->capacity = 0;
+  set->bytes += part_bytes (part);
+}
+
+gboolean
+ovs_write_set_append (OvsWriteSet *set, OvsPool *pool, guint64 seq, guint32 n, guint32 row_size, guint32 **rows, guint8 **values)
+{
+  OvsPart *part = set->n_parts > 0 ? &set->parts[set->n_parts - 1] : NULL;
+
+  if (part == NULL || part->capacity - MIN (part->n, part->capacity) < n)
+    {
+      guint32 capacity = part != NULL && part->capacity > 0 ? MIN (part->capacity * 2, LAST_CAPACITY) : FIRST_CAPACITY;
+      OvsBuffer *row_buffer, *value_buffer;
+
+      capacity = MAX (capacity, n);
+      row_buffer = ovs_pool_alloc (pool, (gsize) capacity * sizeof (guint32));
+      value_buffer = row_buffer != NULL ? ovs_pool_alloc (pool, (gsize) capacity * row_size) : NULL;
+      if (value_buffer == NULL)
+        {
+          g_clear_pointer (&row_buffer, ovs_buffer_unref);
+          return FALSE;
+        }
+      part = push_part (set);
+      part->seq = seq;
+      part->n = 0;
+      part->first = 0;
+      part->rows = row_buffer;
+      part->values = value_buffer;
+      part->capacity = capacity;
+      set->bytes += part_bytes (part);
+    }
+
+  *rows = (guint32 *) part->rows->data + part->n;
+  *values = part->values->data + (gsize) part->n * row_size;
+  part->n += n;
+  return TRUE;
+}
+
+guint32
+ovs_part_get_end (const OvsPart *part)
+{
+  if (part->n == 0)
+    return 0;
+  if (part->rows == NULL)
+    return part->first + part->n;
+  return ovs_cpu_max_u32 (ovs_part_get_rows (part), part->n) + 1;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later
+ * SPDX-FileCopyrightText: 2026 The libovstage authors
+ */
+
+/* What was written and is not sealed: one write set for each (column, ordinal).
+ *
+ * A set is a list of parts in submission order, later rows win. A part stores its
+ * target, never a verdict about what it covers: that is for the fold to find
+ * (ENGINE rule 6). Small partial writes are appended to an open part instead of
+ * each making one. Protected by the stage lock, but for the bytes of values and
+ * rows: the operation that brought them fills those. */
+
+#pragma once
+
+#include "base/ovs-pool.h"
+
+typedef struct _OvsColumn OvsColumn;
+
+typedef struct
+{
+  guint64 seq;       /* of the first write in it */
+  guint32 n;         /* rows */
+  guint32 first;     /* row of the first, when they are a run */
+  OvsBuffer *rows;   /* (owned) (nullable) guint32 row numbers; NULL: a run */
+  OvsBuffer *values; /* (owned) n rows, one after another */
+  guint32 capacity;  /* > 0: an open part, with room for so many rows, some perhaps twice */
+} OvsPart;
+
+typedef struct
+{
+  OvsColumn *column;
+  guint64 ordinal;
+  gboolean structural; /* it may make rows appear or move */
+  gsize bytes;         /* of the parts, as counted against the staging budget */
+  guint n_parts;
+  guint parts_capacity;
+  OvsPart *parts;
+  OvsPart first_part; /* parts points here while there is one */
+} OvsWriteSet;
+
+OvsWriteSet *ovs_write_set_new (OvsColumn *column, guint64 ordinal);
+void ovs_write_set_free (OvsWriteSet *set);
+
+/* Takes @rows and @values. @n_head_rows: no part of the set targets a row from there on. Drops the parts that the new one
+ * overwrites whole. */
+void ovs_write_set_add (OvsWriteSet *set, guint64 seq, guint32 first, guint32 n, OvsBuffer *rows, OvsBuffer *values,
+                        guint32 n_head_rows);
+/* Room for @n rows at the end of the open part, which is made if need be; FALSE without memory. The caller fills it before
+ * the stage lock is let go. */
+gboolean ovs_write_set_append (OvsWriteSet *set, OvsPool *pool, guint64 seq, guint32 n, guint32 row_size, guint32 **rows,
+                               guint8 **values);
+
+static inline const guint32 *
+ovs_part_get_rows (const OvsPart *part)
+{
+  return part->rows != NULL ? (const guint32 *) part->rows->data : NULL;
+}
+
+/* One past the highest row it targets. */
+guint32 ovs_part_get_end (const OvsPart *part);

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later
+ * SPDX-FileCopyrightText: 2026 The libovstage authors
+ */
+
+#include "config.h"
+
+#include <ovstage/ovstage-types.h>
+
+#include "column/ovs-version.h"
+
+OvsVersion *
+ovs_version_new (const OvsSchema *schema, guint32 row_size, guint64 ordinal, OvsLayout *layout, guint32 n_rows, guint32 n_live,
+                 OvsBits *live, OvsBuffer *values)
+{
+  OvsVersion *version = g_new (OvsVersion, 1);
+
+  version->refs = 1;
+  version->schema = *schema;
+  version->row_size = row_size;
+  version->n_rows = n_rows;
+  version->n_live = n_live;
+  version->ordinal = ordinal;
+  version->until = OVSTAGE_ORDINAL_NEWEST;
+  version->live = live;
+  version->layout = ovs_layout_ref (layout);
+  version->values = values;
+  return version;
+}
+
+OvsVersion *
+ovs_version_ref (OvsVersion *version)
+{
+  g_atomic_int_inc (&version->refs);
+  return version;
+}
+
+void
+ovs_version_unref (OvsVersion *version)
+{
+  if (!g_atomic_int_dec_and_test (&version->refs))
+    return;
+  g_clear_pointer (&version->live, ovs_bits_unref);
+  ovs_layout_unref (version->layout);
+  ovs_buffer_unref (version->values);
+  g_free (version);
+}

@@ -1,0 +1,702 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later
+ * SPDX-FileCopyrightText: 2026 The libovstage authors
+ */
+
+#include "config.h"
+
+#include <ovstage/ovstage-stage.h>
+
+#include "base/ovs-sync.h"
+#include "object/ovstage-operation-private.h"
+#include "object/ovstage-path-dictionary-private.h"
+#include "op/ovs-stage.h"
+
+/**
+ * OvstageStage:
+ *
+ * A store of scene data: attributes of prims, written, sealed and read at ordinals
+ * that the caller chooses.
+ *
+ * A write brings one row of a tensor for each prim of a query and becomes readable
+ * once the write floor has risen to its ordinal: it is then sealed and never
+ * changes. A read gives groups whose tensors point into the stage, without a copy.
+ * Writers do not wait for readers, nor readers for writers.
+ *
+ * Each request returns an [class@Ovstage.Operation] at once. What is wrong with it
+ * is told by the operation, not by the call.
+ *
+ * ```c
+ * const char *paths[] = { "/World/A", "/World/B", NULL };
+ * g_autoptr (OvstageStage) stage = ovstage_stage_new ("example");
+ * OvstagePathDictionary *dictionary = ovstage_stage_get_path_dictionary (stage);
+ * OvstageToken mass = ovstage_path_dictionary_intern_token (dictionary, "mass", NULL);
+ * g_autoptr (OvstagePathList) prims = ovstage_path_dictionary_create_path_list (dictionary, paths, NULL);
+ * g_autoptr (OvstageQuery) query = ovstage_stage_query_path_list (stage, prims);
+ * g_autoptr (OvstageOperation) write = NULL;
+ * g_autoptr (OvstageOperation) seal = NULL;
+ *
+ * write = ovstage_stage_write_attribute (stage, query, mass, 1, data, OVSTAGE_PRIM_MODE_UPSERT, NULL);
+ * seal = ovstage_stage_advance_write_floor (stage, 1, OVSTAGE_SCOPE_ALL, NULL, 0);
+ * ```
+ *
+ * All methods may be called from any thread. Signals are emitted in the main
+ * context that was thread-default when the stage was made, and only there.
+ * Destroy notifies of tensors may run in any thread, also in a thread of the stage;
+ * they may submit requests but not wait for them.
+ *
+ * Dropping the last reference closes the stage: work that has not begun is
+ * withdrawn, running work ends, and every wait gets its result. Groups and tensors
+ * that are held stay valid.
+ *
+ * Since: 1.0
+ */
+
+/* The core calls in from any thread, and may do so for longer than the object lives: operations hold the core. So
+ * what it calls is this, counted by the object, the core and each source. */
+typedef struct
+{
+  gint refs; /* (atomic) */
+  GMainContext *context; /* (owned) */
+  GWeakRef weak; /* the stage */
+  OvsMutex lock;
+  OvstageStage *stage; /* protected by lock, (nullable): until dispose */
+  GSource *source;     /* protected by lock, (owned) (nullable): an emission to come */
+  gboolean emitting;   /* protected by lock */
+  gboolean deferred;   /* protected by lock: an emission came due while a handler turned the context */
+} Emitter;
+
+struct _OvstageStage
+{
+  GObject parent_instance;
+  OvsStage *core; /* (owned) */
+  OvstagePathDictionary *dictionary; /* (owned) */
+  Emitter *emitter; /* (owned) */
+  OvsStageConfig config;
+  char *name; /* (owned) (nullable) */
+};
+
+enum
+{
+  PROP_NAME = 1,
+  PROP_HISTORY_DEPTH,
+  PROP_QUEUE_CAPACITY,
+  PROP_CHANGE_BUDGET,
+  PROP_STAGING_BUDGET,
+  PROP_WRITE_FLOOR,
+  N_PROPS
+};
+
+enum
+{
+  SIGNAL_SEALED,
+  N_SIGNALS
+};
+
+static GParamSpec *props[N_PROPS];
+static guint signals[N_SIGNALS];
+static guint notify_signal;
+
+G_DEFINE_FINAL_TYPE (OvstageStage, ovstage_stage, G_TYPE_OBJECT)
+
+static Emitter *
+emitter_new (OvstageStage *stage)
+{
+  Emitter *emitter = g_new0 (Emitter, 1);
+
+  emitter->refs = 1;
+  emitter->context = g_main_context_ref_thread_default ();
+  g_weak_ref_init (&emitter->weak, stage);
+  ovs_mutex_init (&emitter->lock);
+  emitter->stage = stage;
+  return emitter;
+}
+
+static Emitter *
+emitter_ref (Emitter *emitter)
+{
+  g_atomic_int_inc (&emitter->refs);
+  return emitter;
+}
+
+static void
+emitter_unref (gpointer data)
+{
+  Emitter *emitter = data;
+
+  if (!g_atomic_int_dec_and_test (&emitter->refs))
+    return;
+  g_weak_ref_clear (&emitter->weak);
+  ovs_mutex_clear (&emitter->lock);
+  g_main_context_unref (emitter->context);
+  g_free (emitter);
+}
+
+static void
+emitter_close (Emitter *emitter)
+{
+  GSource *source;
+
+  ovs_mutex_lock (&emitter->lock);
+  emitter->stage = NULL;
+  source = g_steal_pointer (&emitter->source);
+  ovs_mutex_unlock (&emitter->lock);
+  if (source != NULL)
+    {
+      g_source_destroy (source);
+      g_source_unref (source);
+    }
+}
+
+static gboolean emit_cb (gpointer user_data);
+
+static void
+floor_risen_cb (gpointer user_data)
+{
+  Emitter *emitter = user_data;
+
+  ovs_mutex_lock (&emitter->lock);
+  if (emitter->stage != NULL && emitter->source == NULL)
+    {
+      emitter->source = g_idle_source_new ();
+      g_source_set_priority (emitter->source, G_PRIORITY_DEFAULT);
+      g_source_set_static_name (emitter->source, "ovstage sealed");
+      g_source_set_callback (emitter->source, emit_cb, emitter_ref (emitter), emitter_unref);
+      g_source_attach (emitter->source, emitter->context);
+    }
+  ovs_mutex_unlock (&emitter->lock);
+}
+
+static gboolean
+emit_cb (gpointer user_data)
+{
+  Emitter *emitter = user_data;
+  g_autoptr (OvstageStage) stage = g_weak_ref_get (&emitter->weak);
+  GSource *source;
+  gboolean due;
+  gboolean deferred;
+  guint64 ordinal;
+
+  /* A floor that rises from here on has a source of its own. The core keeps values for one emission at a time. */
+  ovs_mutex_lock (&emitter->lock);
+  source = g_steal_pointer (&emitter->source);
+  due = stage != NULL && emitter->stage != NULL && !emitter->emitting;
+  if (due)
+    emitter->emitting = TRUE;
+  else
+    emitter->deferred = emitter->emitting;
+  ovs_mutex_unlock (&emitter->lock);
+  g_clear_pointer (&source, g_source_unref);
+  if (!due)
+    return G_SOURCE_REMOVE;
+
+  ordinal = ovs_stage_begin_emission (stage->core);
+  if (ordinal != 0)
+    {
+      g_object_notify_by_pspec ((GObject *) stage, props[PROP_WRITE_FLOOR]);
+      g_signal_emit (stage, signals[SIGNAL_SEALED], 0, ordinal);
+    }
+  ovs_stage_end_emission (stage->core);
+
+  ovs_mutex_lock (&emitter->lock);
+  emitter->emitting = FALSE;
+  deferred = emitter->deferred;
+  emitter->deferred = FALSE;
+  ovs_mutex_unlock (&emitter->lock);
+  if (deferred)
+    floor_risen_cb (emitter);
+  return G_SOURCE_REMOVE;
+}
+
+/* g_signal_has_handler_pending() would take the class handler of `notify` for one. */
+static gboolean
+floor_wanted_cb (gpointer user_data)
+{
+  Emitter *emitter = user_data;
+  gboolean wanted;
+
+  ovs_mutex_lock (&emitter->lock);
+  wanted = emitter->stage != NULL
+           && (g_signal_handler_find (emitter->stage, G_SIGNAL_MATCH_ID, signals[SIGNAL_SEALED], 0, NULL, NULL, NULL) != 0
+               || g_signal_handler_find (emitter->stage, G_SIGNAL_MATCH_ID, notify_signal, 0, NULL, NULL, NULL) != 0);
+  ovs_mutex_unlock (&emitter->lock);
+  return wanted;
+}
+
+static void
+ovstage_stage_constructed (GObject *object)
+{
+  OvstageStage *self = OVSTAGE_STAGE (object);
+
+  G_OBJECT_CLASS (ovstage_stage_parent_class)->constructed (object);
+
+  self->core = ovs_stage_new (&self->config);
+  self->dictionary = _ovstage_path_dictionary_new (ovs_stage_get_dict (self->core));
+  self->emitter = emitter_new (self);
+  ovs_stage_set_floor_funcs (self->core, floor_wanted_cb, floor_risen_cb, emitter_ref (self->emitter), emitter_unref);
+}
+
+static void
+ovstage_stage_dispose (GObject *object)
+{
+  OvstageStage *self = OVSTAGE_STAGE (object);
+
+  emitter_close (self->emitter);
+  ovs_stage_close (self->core);
+  G_OBJECT_CLASS (ovstage_stage_parent_class)->dispose (object);
+}
+
+static void
+ovstage_stage_finalize (GObject *object)
+{
+  OvstageStage *self = OVSTAGE_STAGE (object);
+
+  g_clear_object (&self->dictionary);
+  g_clear_pointer (&self->core, ovs_stage_unref);
+  g_clear_pointer (&self->emitter, emitter_unref);
+  g_clear_pointer (&self->name, g_free);
+  G_OBJECT_CLASS (ovstage_stage_parent_class)->finalize (object);
+}
+
+static void
+ovstage_stage_get_property (GObject *object, guint prop_id, GValue *value, GParamSpec *pspec)
+{
+  OvstageStage *self = OVSTAGE_STAGE (object);
+
+  switch (prop_id)
+    {
+    case PROP_NAME:
+      g_value_set_string (value, self->name);
+      break;
+    case PROP_HISTORY_DEPTH:
+      g_value_set_uint (value, self->config.history_depth);
+      break;
+    case PROP_QUEUE_CAPACITY:
+      g_value_set_uint (value, self->config.queue_capacity);
+      break;
+    case PROP_CHANGE_BUDGET:
+      g_value_set_uint64 (value, self->config.change_budget);
+      break;
+    case PROP_STAGING_BUDGET:
+      g_value_set_uint64 (value, self->config.staging_budget);
+      break;
+    case PROP_WRITE_FLOOR:
+      g_value_set_uint64 (value, ovs_stage_get_floor (self->core));
+      break;
+    default:
+      G_OBJECT_WARN_INVALID_PROPERTY_ID (object, prop_id, pspec);
+    }
+}
+
+static void
+ovstage_stage_set_property (GObject *object, guint prop_id, const GValue *value, GParamSpec *pspec)
+{
+  OvstageStage *self = OVSTAGE_STAGE (object);
+
+  switch (prop_id)
+    {
+    case PROP_NAME:
+      self->name = g_value_dup_string (value);
+      break;
+    case PROP_HISTORY_DEPTH:
+      self->config.history_depth = g_value_get_uint (value);
+      break;
+    case PROP_QUEUE_CAPACITY:
+      self->config.queue_capacity = g_value_get_uint (value);
+      break;
+    case PROP_CHANGE_BUDGET:
+      self->config.change_budget = g_value_get_uint64 (value);
+      break;
+    case PROP_STAGING_BUDGET:
+      self->config.staging_budget = g_value_get_uint64 (value);
+      break;
+    default:
+      G_OBJECT_WARN_INVALID_PROPERTY_ID (object, prop_id, pspec);
+    }
+}
+
+static void
+ovstage_stage_class_init (OvstageStageClass *klass)
+{
+  const GParamFlags construct = G_PARAM_READWRITE | G_PARAM_CONSTRUCT_ONLY | G_PARAM_STATIC_STRINGS;
+  GObjectClass *object_class = G_OBJECT_CLASS (klass);
+
+  object_class->constructed = ovstage_stage_constructed;
+  object_class->dispose = ovstage_stage_dispose;
+  object_class->finalize = ovstage_stage_finalize;
+  object_class->get_property = ovstage_stage_get_property;
+  object_class->set_property = ovstage_stage_set_property;
+
+  /**
+   * OvstageStage:name:
+   *
+   * A name for messages and debuggers. Need not be unique.
+   *
+   * Since: 1.0
+   */
+  props[PROP_NAME] = g_param_spec_string ("name", NULL, NULL, NULL, construct);
+
+  /**
+   * OvstageStage:history-depth:
+   *
+   * How many sealed versions of a column are kept, counted in ordinals at which it
+   * changed. With 1, only the newest; reads at older ordinals then give
+   * `OVSTAGE_ERROR_OUT_OF_RANGE`.
+   *
+   * Since: 1.0
+   */
+  props[PROP_HISTORY_DEPTH] = g_param_spec_uint ("history-depth", NULL, NULL, 1, G_MAXUINT, 1, construct);
+
+  /**
+   * OvstageStage:queue-capacity:
+   *
+   * How many operations may be unfinished at a time. A request past it is refused
+   * with `OVSTAGE_ERROR_QUEUE_FULL`.
+   *
+   * Since: 1.0
+   */
+  props[PROP_QUEUE_CAPACITY] = g_param_spec_uint ("queue-capacity", NULL, NULL, 1, G_MAXUINT, 4096, construct);
+
+  /**
+   * OvstageStage:change-budget:
+   *
+   * How many bytes are spent, for each attribute, on what changed at which ordinal.
+   * 0 lets the stage choose.
+   *
+   * Since: 1.0
+   */
+  props[PROP_CHANGE_BUDGET] = g_param_spec_uint64 ("change-budget", NULL, NULL, 0, G_MAXUINT64, 0, construct);
+
+  /**
+   * OvstageStage:staging-budget:
+   *
+   * How many bytes of values may be written and not yet sealed. A write past it is
+   * refused with `OVSTAGE_ERROR_OUT_OF_MEMORY`. 0 lets the stage choose.
+   *
+   * Since: 1.0
+   */
+  props[PROP_STAGING_BUDGET] = g_param_spec_uint64 ("staging-budget", NULL, NULL, 0, G_MAXUINT64, 0, construct);
+
+  /**
+   * OvstageStage:write-floor: (getter get_write_floor)
+   *
+   * The ordinal up to which every attribute is sealed. Only rises.
+   *
+   * Notifications come in the main context that was thread-default when the stage
+   * was made, one for several rises if they come faster than it turns.
+   *
+   * Since: 1.0
+   */
+  props[PROP_WRITE_FLOOR] = g_param_spec_uint64 ("write-floor", NULL, NULL, 0, G_MAXUINT64, 0,
+                                                 G_PARAM_READABLE | G_PARAM_STATIC_STRINGS);
+
+  g_object_class_install_properties (object_class, N_PROPS, props);
+
+  /**
+   * OvstageStage::sealed:
+   * @self: the stage
+   * @ordinal: the write floor that was reached
+   *
+   * Emitted when the write floor of all attributes has risen, in the main context
+   * that was thread-default when the stage was made.
+   *
+   * Rises that come faster than that context turns are folded into one emission,
+   * with the newest ordinal. Values at @ordinal stay readable until the handlers
+   * have returned, whatever is written and sealed in the meantime. Handlers that turn
+   * the context meet no further emission until they return. Advances of some
+   * attributes only are seen here once the lowest floor has risen.
+   *
+   * Since: 1.0
+   */
+  signals[SIGNAL_SEALED] = g_signal_new ("sealed", G_TYPE_FROM_CLASS (klass), G_SIGNAL_RUN_LAST, 0, NULL, NULL, NULL,
+                                         G_TYPE_NONE, 1, G_TYPE_UINT64);
+
+  notify_signal = g_signal_lookup ("notify", G_TYPE_OBJECT);
+}
+
+static void
+ovstage_stage_init (OvstageStage *self)
+{
+}
+
+/**
+ * ovstage_stage_new:
+ * @name: (nullable): a name for messages and debuggers
+ *
+ * Makes an empty stage with the default settings. Its write floor is 0.
+ *
+ * Returns: (transfer full): the new stage
+ *
+ * Since: 1.0
+ */
+OvstageStage *
+ovstage_stage_new (const char *name)
+{
+  return g_object_new (OVSTAGE_TYPE_STAGE, "name", name, NULL);
+}
+
+/**
+ * ovstage_stage_get_path_dictionary:
+ * @self: a stage
+ *
+ * Gets the dictionary of the stage's tokens and prim paths.
+ *
+ * Returns: (transfer none): the dictionary
+ *
+ * Since: 1.0
+ */
+OvstagePathDictionary *
+ovstage_stage_get_path_dictionary (OvstageStage *self)
+{
+  g_return_val_if_fail (OVSTAGE_IS_STAGE (self), NULL);
+
+  return self->dictionary;
+}
+
+/**
+ * ovstage_stage_get_write_floor:
+ * @self: a stage
+ *
+ * Gets the ordinal up to which every attribute is sealed: immutable and readable.
+ * It only rises.
+ *
+ * Returns: the write floor, 0 at first
+ *
+ * Since: 1.0
+ */
+guint64
+ovstage_stage_get_write_floor (OvstageStage *self)
+{
+  g_return_val_if_fail (OVSTAGE_IS_STAGE (self), 0);
+
+  return ovs_stage_get_floor (self->core);
+}
+
+/**
+ * ovstage_stage_get_attribute_write_floor:
+ * @self: a stage
+ * @attribute: the token of an attribute's name
+ *
+ * Gets the ordinal up to which one attribute is sealed. It differs from the floor
+ * of the others once an advance named some attributes only.
+ *
+ * Returns: the write floor of @attribute
+ *
+ * Since: 1.0
+ */
+guint64
+ovstage_stage_get_attribute_write_floor (OvstageStage *self, OvstageToken attribute)
+{
+  g_return_val_if_fail (OVSTAGE_IS_STAGE (self), 0);
+
+  return ovs_stage_get_attribute_floor (self->core, attribute);
+}
+
+/**
+ * ovstage_stage_get_oldest_preserved_ordinal:
+ * @self: a stage
+ *
+ * Gets the oldest ordinal for which the stage still knows what changed.
+ *
+ * Returns: the ordinal
+ *
+ * Since: 1.0
+ */
+guint64
+ovstage_stage_get_oldest_preserved_ordinal (OvstageStage *self)
+{
+  g_return_val_if_fail (OVSTAGE_IS_STAGE (self), 0);
+
+  return ovs_stage_get_oldest_preserved (self->core);
+}
+
+/**
+ * ovstage_stage_get_value_frontier:
+ * @self: a stage
+ *
+ * Gets the ordinal from which on every attribute can be read exactly. Below it some
+ * values are gone, and reads of them give `OVSTAGE_ERROR_OUT_OF_RANGE`.
+ *
+ * Returns: the ordinal, 0 while nothing is gone
+ *
+ * Since: 1.0
+ */
+guint64
+ovstage_stage_get_value_frontier (OvstageStage *self)
+{
+  g_return_val_if_fail (OVSTAGE_IS_STAGE (self), 0);
+
+  return ovs_stage_get_value_frontier (self->core);
+}
+
+/**
+ * ovstage_stage_query_path_list:
+ * @self: a stage
+ * @list: a list of the stage's dictionary
+ *
+ * Makes a query over the prims of a path list, in the order of the list. The prims
+ * need not exist. The query is done when it is made; a list of another dictionary
+ * gives `OVSTAGE_ERROR_INVALID_HANDLE`.
+ *
+ * Returns: (transfer full): the query
+ *
+ * Since: 1.0
+ */
+OvstageQuery *
+ovstage_stage_query_path_list (OvstageStage *self, OvstagePathList *list)
+{
+  g_return_val_if_fail (OVSTAGE_IS_STAGE (self), NULL);
+  g_return_val_if_fail (list != NULL, NULL);
+
+  return _ovstage_operation_take (OVSTAGE_TYPE_QUERY, ovs_stage_query_list (self->core, list));
+}
+
+/**
+ * ovstage_stage_write_attribute:
+ * @self: a stage
+ * @query: the prims to write, of this stage
+ * @attribute: the token of the attribute's name
+ * @ordinal: the ordinal of the values, above the write floor of @attribute
+ * @data: the rows, and which of them go where
+ * @prim_mode: what is expected of the prims
+ * @placement: (nullable): where the write works; `NULL` for the default
+ *
+ * Writes one row for each prim of @query. The values can be read once the write
+ * floor of @attribute has risen to @ordinal.
+ *
+ * Shape, strides, index map and mask of @data are read during the call. The memory
+ * of its tensor is held until the operation is done, at which time it may be used
+ * again. At one ordinal the write submitted last wins, across ordinals the highest.
+ *
+ * The operation fails, and nothing is written, with
+ * `OVSTAGE_ERROR_INVALID_ARGUMENT` for a payload that is malformed or does not
+ * fit the query or the attribute, `OVSTAGE_ERROR_WRITE_FLOOR_VIOLATION` for an
+ * ordinal that is sealed, `OVSTAGE_ERROR_ALREADY_EXISTS` or
+ * `OVSTAGE_ERROR_NOT_FOUND` by @prim_mode, `OVSTAGE_ERROR_NOT_SUPPORTED`
+ * for a device without a backend, `OVSTAGE_ERROR_QUEUE_FULL`, and
+ * `OVSTAGE_ERROR_OUT_OF_MEMORY`.
+ *
+ * Returns: (transfer full): the operation
+ *
+ * Since: 1.0
+ */
+OvstageOperation *
+ovstage_stage_write_attribute (OvstageStage *self,
+                               OvstageQuery *query,
+                               OvstageToken attribute,
+                               guint64 ordinal,
+                               OvstageWriteData *data,
+                               OvstagePrimMode prim_mode,
+                               const OvstagePlacement *placement)
+{
+  OvsOp *prims;
+
+  g_return_val_if_fail (OVSTAGE_IS_STAGE (self), NULL);
+  g_return_val_if_fail (OVSTAGE_IS_QUERY (query), NULL);
+  g_return_val_if_fail (data != NULL, NULL);
+
+  prims = _ovstage_operation_get_op ((OvstageOperation *) query);
+  return _ovstage_operation_take (OVSTAGE_TYPE_OPERATION,
+                                  prims != NULL ? ovs_stage_write (self->core, prims, attribute, ordinal, data, prim_mode,
+                                                                   placement)
+                                                : NULL);
+}
+
+/**
+ * ovstage_stage_advance_write_floor:
+ * @self: a stage
+ * @ordinal: the ordinal to seal up to
+ * @scope: which attributes the advance is about
+ * @attributes: (array length=n_attributes) (nullable): the attributes that @scope includes or excludes
+ * @n_attributes: the number of @attributes
+ *
+ * Raises the write floor: everything in scope at or below @ordinal is sealed and
+ * published together, once the writes submitted before it are done.
+ *
+ * From this call on, later writes in scope at or below @ordinal are refused. An
+ * advance to where the floor is already does nothing.
+ * `OVSTAGE_SCOPE_INCLUDE` with no attributes does nothing either,
+ * `OVSTAGE_SCOPE_EXCLUDE` with none is `OVSTAGE_SCOPE_ALL`, which takes no
+ * notice of @attributes.
+ *
+ * An advance that fails with `OVSTAGE_ERROR_OUT_OF_MEMORY` leaves everything as
+ * it was and may be submitted again.
+ *
+ * Returns: (transfer full): the operation
+ *
+ * Since: 1.0
+ */
+OvstageOperation *
+ovstage_stage_advance_write_floor (OvstageStage *self,
+                                   guint64 ordinal,
+                                   OvstageScope scope,
+                                   const OvstageToken *attributes,
+                                   gsize n_attributes)
+{
+  g_return_val_if_fail (OVSTAGE_IS_STAGE (self), NULL);
+  g_return_val_if_fail (attributes != NULL || n_attributes == 0, NULL);
+
+  return _ovstage_operation_take (OVSTAGE_TYPE_OPERATION,
+                                  ovs_stage_advance (self->core, ordinal, scope, attributes, n_attributes));
+}
+
+/**
+ * ovstage_stage_read_attributes:
+ * @self: a stage
+ * @query: the prims to read, of this stage
+ * @attributes: (array length=n_attributes) (nullable): the attributes to read
+ * @n_attributes: the number of @attributes
+ * @range: what to read: a snapshot as of an ordinal
+ * @placement: (nullable): where the values are wanted; `NULL` for the CPU
+ *
+ * Reads attributes: for each prim of @query that has one, its value as of the ordinal
+ * of @range or of the attribute's own floor, whichever is lower.
+ *
+ * The read is decided after the advances submitted before it and before those
+ * submitted later, so that it need not be preceded by a wait. Unknown attributes and
+ * attributes that no prim has give no group and no error.
+ *
+ * The operation fails with `OVSTAGE_ERROR_WRITE_FLOOR_VIOLATION` if a value
+ * asked for is written but not sealed, and with `OVSTAGE_ERROR_OUT_OF_RANGE` if
+ * it is no longer kept.
+ *
+ * Returns: (transfer full): the read
+ *
+ * Since: 1.0
+ */
+OvstageRead *
+ovstage_stage_read_attributes (OvstageStage *self,
+                               OvstageQuery *query,
+                               const OvstageToken *attributes,
+                               gsize n_attributes,
+                               const OvstageOrdinalRange *range,
+                               const OvstagePlacement *placement)
+{
+  OvsOp *prims;
+
+  g_return_val_if_fail (OVSTAGE_IS_STAGE (self), NULL);
+  g_return_val_if_fail (OVSTAGE_IS_QUERY (query), NULL);
+  g_return_val_if_fail (attributes != NULL || n_attributes == 0, NULL);
+  g_return_val_if_fail (range != NULL, NULL);
+
+  prims = _ovstage_operation_get_op ((OvstageOperation *) query);
+  return _ovstage_operation_take (OVSTAGE_TYPE_READ,
+                                  prims != NULL ? ovs_stage_read (self->core, prims, attributes, n_attributes, range,
+                                                                  placement)
+                                                : NULL);
+}
+
+/**
+ * ovstage_stage_trim:
+ * @self: a stage
+ *
+ * Gives memory that the stage keeps for later use back to the system. Values stay.
+ *
+ * Since: 1.0
+ */
+void
+ovstage_stage_trim (OvstageStage *self)
+{
+  g_return_if_fail (OVSTAGE_IS_STAGE (self));
+
+  ovs_stage_trim (self->core);
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later
+ * SPDX-FileCopyrightText: 2026 The libovstage authors
+ */
+
+/**
+ * OvstageWriteData:
+ *
+ * What a write brings: a tensor, and which of its rows go to which elements.
+ *
+ * Without more, the tensor has one row for every prim of the query. A count
+ * addresses the leading prims only. An index map names a row for each element:
+ * rows may repeat or stay unused. A mask selects which elements are written at
+ * all; the tensor still has a row for every element. Index map and mask
+ * exclude each other, and either needs the count.
+ *
+ * The same data may be used for several writes. A write sees it as it is when
+ * it is submitted; setting something later does not disturb it. Setters are not
+ * for several threads at a time, nor for one thread while another submits.
+ *
+ * What is set is checked by the write, whose operation tells what is wrong.
+ *
+ * Since: 1.0
+ */
+
+#include "config.h"
+
+#include <ovstage/ovstage-write-data.h>
+
+#include "tensor/ovs-payload.h"
+
+G_DEFINE_BOXED_TYPE (OvstageWriteData, ovstage_write_data, ovstage_write_data_ref, ovstage_write_data_unref)
+
+/**
+ * ovstage_write_data_new:
+ * @tensor: the rows
+ *
+ * Makes the data of a write to a fixed-size attribute.
+ *
+ * The tensor is kept until the data and every write that uses it are done.
+ *
+ * Returns: (transfer full): the data
+ *
+ * Since: 1.0
+ */
+OvstageWriteData *
+ovstage_write_data_new (OvstageTensor *tensor)
+{
+  g_return_val_if_fail (tensor != NULL, NULL);
+
+  return ovs_payload_new (tensor);
+}
+
+/**
+ * ovstage_write_data_ref:
+ * @self: the data of a write
+ *
+ * Adds a reference.
+ *
+ * Returns: (transfer full): @self
+ *
+ * Since: 1.0
+ */
+OvstageWriteData *
+ovstage_write_data_ref (OvstageWriteData *self)
+{
+  g_return_val_if_fail (self != NULL, NULL);
+
+  return ovs_payload_ref (self);
+}
+
+/**
+ * ovstage_write_data_unref:
+ * @self: (transfer full): the data of a write
+ *
+ * Drops a reference, and with the last one lets go of the tensor.
+ *
+ * Since: 1.0
+ */
+void
+ovstage_write_data_unref (OvstageWriteData *self)
+{
+  g_return_if_fail (self != NULL);
+
+  ovs_payload_unref (self);
+}
+
+/**
+ * ovstage_write_data_set_count:
+ * @self: the data of a write
+ * @count: a number of elements, or 0 for every prim of the query
+ *
+ * Sets how many prims of the query are addressed, from the first one on.
+ *
+ * Since: 1.0
+ */
+void
+ovstage_write_data_set_count (OvstageWriteData *self, guint32 count)
+{
+  g_return_if_fail (self != NULL);
+
+  self->count = count;
+}
+
+/**
+ * ovstage_write_data_set_index_map:
+ * @self: the data of a write
+ * @index_map: (array length=n_index_map) (nullable): the row of each element, or `NULL` for none
+ * @n_index_map: how many there are, at least the count
+ *
+ * Sets which row of the tensor each element takes.
+ *
+ * Entry i is a row of the tensor, not a prim. Rows may repeat, and may be left
+ * out. The map is copied; a count is needed with it.
+ *
+ * Since: 1.0
+ */
+void
+ovstage_write_data_set_index_map (OvstageWriteData *self, const guint32 *index_map, gsize n_index_map)
+{
+  g_return_if_fail (self != NULL);
+  g_return_if_fail (index_map != NULL || n_index_map == 0);
+
+  ovs_payload_set_index_map (self, index_map, n_index_map);
+}
+
+/**
+ * ovstage_write_data_set_mask:
+ * @self: the data of a write
+ * @words: (array length=n_words) (nullable): a bit for each element, or `NULL` for none
+ * @n_words: how many words there are, at least a 64th of the count, rounded up
+ *
+ * Sets which elements are written.
+ *
+ * Element i is bit `i % 64` of word `i / 64`; bits past the count are ignored.
+ * Prims that are not selected keep their value, or its absence. The words are
+ * copied; a count is needed with them.
+ *
+ * Since: 1.0
+ */
+void
+ovstage_write_data_set_mask (OvstageWriteData *self, const guint64 *words, gsize n_words)
+{
+  g_return_if_fail (self != NULL);
+  g_return_if_fail (words != NULL || n_words == 0);
+
+  ovs_payload_set_mask (self, words, n_words);
+}
+
+/**
+ * ovstage_write_data_set_semantic:
+ * @self: the data of a write
+ * @semantic: what the values mean, or `OVSTAGE_SEMANTIC_NONE` to keep what an attribute has
+ *
+ * Sets what the values mean.
+ *
+ * Since: 1.0
+ */
+void
+ovstage_write_data_set_semantic (OvstageWriteData *self, OvstageSemantic semantic)
+{
+  g_return_if_fail (self != NULL);
+
+  self->semantic = semantic;
+}
+
+/**
+ * ovstage_write_data_set_sync:
+ * @self: the data of a write
+ * @stream: a `cudaStream_t`, 1 for the default stream, or 0 for none
+ * @event: a `cudaEvent_t`, or 0 for none
+ *
+ * Sets what the values of a tensor on a device wait for before they are read.
+ *
+ * Stream and event are independent of each other. They mean nothing for CPU memory.
+ *
+ * Since: 1.0
+ */
+void
+ovstage_write_data_set_sync (OvstageWriteData *self, guint64 stream, guint64 event)
+{
+  g_return_if_fail (self != NULL);
+
+  self->sync_stream = stream;
+  self->sync_event = event;
+}

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later
+ * SPDX-FileCopyrightText: 2026 The libovstage authors
+ */
+
+#include "config.h"
+
+#include "op/ovs-op-private.h"
+
+#include "base/ovs-debug.h"
+
+void
+ovs_advance_clear (OvsAdvance *advance)
+{
+  g_clear_pointer (&advance->fold, ovs_fold_free);
+}
+
+gboolean
+ovs_advance_covers (const OvsAdvance *advance, guint32 attribute)
+{
+  return ovs_scope_covers (advance->scope, advance->attributes, advance->n_attributes, attribute);
+}
+
+static gboolean
+advances_meet (const OvsAdvance *a, const OvsAdvance *b)
+{
+  if (b->scope != OVSTAGE_SCOPE_INCLUDE)
+    {
+      const OvsAdvance *swap = a;
+
+      a = b;
+      b = swap;
+    }
+  if (b->scope != OVSTAGE_SCOPE_INCLUDE)
+    return TRUE;
+  for (gsize i = 0; i < b->n_attributes; i++)
+    if (ovs_advance_covers (a, b->attributes[i]))
+      return TRUE;
+  return FALSE;
+}
+
+static gboolean
+must_wait (const OvsAdvance *advance, OvsOp *op)
+{
+  switch (op->kind)
+    {
+    case OVS_OP_WRITE:
+      return ((OvsWrite *) op)->ordinal <= advance->ordinal && ovs_advance_covers (advance, ((OvsWrite *) op)->attribute);
+    case OVS_OP_READ:
+      for (gsize i = 0; i < ((OvsRead *) op)->n_attributes; i++)
+        if (ovs_advance_covers (advance, ((OvsRead *) op)->attributes[i]))
+          return TRUE;
+      return FALSE;
+    case OVS_OP_ADVANCE:
+      return advances_meet (advance, (OvsAdvance *) op);
+    case OVS_OP_QUERY:
+    default:
+      return FALSE;
+    }
+}
+
+static void
+add_deps (OvsAdvance *advance)
+{
+  gboolean after_all = FALSE;
+
+  for (GList *link = advance->op.stage->pending.tail; link != NULL; link = link->prev)
+    {
+      OvsOp *op = link->data;
+
+      /* What an advance of everything waits for, whoever waits for it need not. */
+      if (op->kind == OVS_OP_ADVANCE && after_all)
+        continue;
+      if (!must_wait (advance, op))
+        continue;
+      ovs_op_add_dep (&advance->op, op);
+      after_all = after_all || (op->kind == OVS_OP_ADVANCE && ((OvsAdvance *) op)->scope == OVSTAGE_SCOPE_ALL);
+    }
+}
+
+/* Stage lock held. */
+static gboolean
+plan (OvsAdvance *advance, GError **error)
+{
+  OvsStage *stage = advance->op.stage;
+  guint64 pins[2];
+  OvsFoldContext context = { stage->pool, stage->config.history_depth, stage->config.change_budget, pins, 0 };
+
+  if (stage->dirty->len == 0)
+    return TRUE;
+  if (stage->emission_due != 0)
+    pins[context.n_pins++] = stage->emission_due;
+  if (stage->emission_running != 0)
+    pins[context.n_pins++] = stage->emission_running;
+
+  advance->fold = ovs_fold_new (&context);
+  for (guint i = 0; i < stage->dirty->len; i++)
+    {
+      OvsAttr *attr = stage->dirty->pdata[i];
+
+      if (ovs_advance_covers (advance, attr->token) && !ovs_fold_plan (advance->fold, attr, advance->ordinal, error))
+        {
+          g_clear_pointer (&advance->fold, ovs_fold_free);
+          return FALSE;
+        }
+    }
+  return TRUE;
+}
+
+static void
+clean (OvsStage *stage)
+{
+  guint n = 0;
+
+  for (guint i = 0; i < stage->dirty->len; i++)
+    {
+      OvsAttr *attr = stage->dirty->pdata[i];
+
+      attr->dirty_index = attr->sets->len > 0 ? (gint) n : -1;
+      if (attr->sets->len > 0)
+        stage->dirty->pdata[n++] = attr;
+    }
+  g_ptr_array_set_size (stage->dirty, (gint) n);
+}
+
+/* Stage lock held. Tells whether the face has to be told of a risen floor. */
+static gboolean
+publish (OvsAdvance *advance)
+{
+  OvsStage *stage = advance->op.stage;
+  guint64 before = ovs_floors_get_global (&stage->sealed), after;
+
+  if (advance->fold != NULL)
+    {
+      stage->staged_bytes -= ovs_fold_publish (advance->fold);
+      stage->n_columns_sealed += ovs_fold_get_n_columns (advance->fold);
+      stage->n_bytes_folded += ovs_fold_get_work (advance->fold);
+      clean (stage);
+    }
+  ovs_floors_raise (&stage->sealed, advance->scope, advance->attributes, advance->n_attributes, advance->ordinal);
+  after = ovs_floors_get_global (&stage->sealed);
+  if (after == before || !advance->wanted)
+    return FALSE;
+  stage->emission_due = after;
+  return TRUE;
+}
+
+/* The last of an advance: no lock held. */
+static void
+end (OvsAdvance *advance, gboolean risen, GError *error)
+{
+  OvsStage *stage = advance->op.stage;
+
+  if (advance->fold != NULL)
+    {
+      if (ovs_fold_get_n_columns (advance->fold) > 0)
+        ovs_pool_mark_frame (stage->pool);
+      g_clear_pointer (&advance->fold, ovs_fold_free);
+    }
+  ovs_op_end (&advance->op, error);
+  if (risen)
+    stage->floor_risen (stage->floor_data);
+}
+
+/* The bytes of a planned fold, outside the lock. The advance is pending. */
+static void
+run_fold (OvsAdvance *advance, GQueue *ready)
+{
+  OvsStage *stage = advance->op.stage;
+  gboolean risen;
+
+  ovs_fold_run (advance->fold);
+  ovs_mutex_lock (&stage->lock);
+  risen = publish (advance);
+  ovs_op_unset_pending (&advance->op, FALSE, ready);
+  ovs_mutex_unlock (&stage->lock);
+  end (advance, risen, NULL);
+}
+
+static void
+run_fold_job (gpointer data)
+{
+  OvsAdvance *advance = data;
+  GQueue ready = G_QUEUE_INIT;
+
+  run_fold (advance, &ready);
+  ovs_ops_run (&ready);
+  ovs_op_unref (&advance->op);
+}
+
+/* Stage lock held; lets go of it. Everything the advance waits for is there. */
+static void
+begin (OvsAdvance *advance, GQueue *ready)
+{
+  OvsStage *stage = advance->op.stage;
+  gboolean planned, risen = FALSE, async = ovs_debug_flags () & OVS_DEBUG_ASYNC;
+  GError *error = NULL;
+
+  advance->op.begun = TRUE;
+  planned = plan (advance, &error);
+  if (planned && advance->fold != NULL && (async || ovs_fold_get_work (advance->fold) > OVS_LOCKED_LIMIT))
+    {
+      if (!advance->op.pending)
+        ovs_op_set_pending (&advance->op);
+      ovs_mutex_unlock (&stage->lock);
+      if (async)
+        {
+          ovs_op_ref (&advance->op);
+          ovs_workers_push (stage->workers, run_fold_job, advance);
+        }
+      else
+        run_fold (advance, ready);
+      return;
+    }
+
+  if (planned)
+    {
+      if (advance->fold != NULL)
+        ovs_fold_run (advance->fold);
+      risen = publish (advance);
+    }
+  if (advance->op.pending)
+    ovs_op_unset_pending (&advance->op, !planned, ready);
+  if (!planned)
+    ovs_stage_recompute_closing (stage);
+  ovs_mutex_unlock (&stage->lock);
+  end (advance, risen, error);
+}
+
+void
+ovs_advance_run (OvsAdvance *advance, GQueue *ready)
+{
+  ovs_mutex_lock (&advance->op.stage->lock);
+  begin (advance, ready);
+}
+
+static gboolean
+check_advance (OvsStage *stage, guint64 ordinal, OvstageScope scope, const guint64 *attributes, gsize n_attributes, GError **error)
+{
+  if ((guint) scope > OVSTAGE_SCOPE_EXCLUDE)
+    return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "scope is %d, expected 0 (ALL), 1 (INCLUDE) or 2 (EXCLUDE)", (int) scope);
+  if (scope != OVSTAGE_SCOPE_ALL && n_attributes > 0 && attributes == NULL)
+    return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "attributes is NULL, expected %" G_GSIZE_FORMAT " tokens", n_attributes);
+  if (!ovs_check_ordinal (ordinal, "an advance", error))
+    return FALSE;
+  for (gsize i = 0; scope != OVSTAGE_SCOPE_ALL && i < n_attributes; i++)
+    if (!ovs_stage_check_attribute (stage, attributes[i], error))
+      {
+        g_prefix_error (error, "attributes[%" G_GSIZE_FORMAT "]: ", i);
+        return FALSE;
+      }
+  return TRUE;
+}
+
+OvsOp *
+ovs_stage_advance (OvsStage *stage, guint64 ordinal, OvstageScope scope, const guint64 *attributes, gsize n_attributes)
+{
+  OvsAdvance *advance;
+  GQueue ready = G_QUEUE_INIT;
+  GError *error = NULL;
+
+  if (scope == OVSTAGE_SCOPE_ALL)
+    n_attributes = 0;
+  if (!check_advance (stage, ordinal, scope, attributes, n_attributes, &error))
+    return ovs_op_end_new (ovs_op_new (stage, OVS_OP_ADVANCE, sizeof *advance), error);
+
+  advance = ovs_op_new (stage, OVS_OP_ADVANCE, sizeof *advance + sizeof (guint32) * n_attributes);
+  advance->ordinal = ordinal;
+  advance->scope = scope == OVSTAGE_SCOPE_EXCLUDE && n_attributes == 0 ? OVSTAGE_SCOPE_ALL : scope;
+  advance->n_attributes = n_attributes;
+  for (gsize i = 0; i < n_attributes; i++)
+    advance->attributes[i] = (guint32) attributes[i];
+  advance->wanted = stage->floor_wanted != NULL && stage->floor_wanted (stage->floor_data);
+
+  ovs_mutex_lock (&stage->lock);
+  if (ovs_stage_check_open (stage, &error))
+    {
+      add_deps (advance);
+      if (advance->op.n_deps > 0 && !ovs_stage_check_queue (stage, &error))
+        ovs_op_drop_deps (&advance->op);
+    }
+  if (error != NULL)
+    {
+      ovs_mutex_unlock (&stage->lock);
+      return ovs_op_end_new (&advance->op, error);
+    }
+
+  ovs_op_book (&advance->op);
+  ovs_floors_raise (&stage->closing, advance->scope, advance->attributes, advance->n_attributes, ordinal);
+  if (advance->op.n_deps > 0)
+    {
+      ovs_op_set_pending (&advance->op);
+      ovs_mutex_unlock (&stage->lock);
+    }
+  else
+    {
+      begin (advance, &ready);
+      ovs_ops_run (&ready);
+    }
+  return &advance->op;
+}

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later
+ * SPDX-FileCopyrightText: 2026 The libovstage authors
+ */
+
+/* How the operations of a stage work together.
+ *
+ * One lock, the stage's, is the sequencer: whoever holds it books an operation, so
+ * the order of bookings is the order of submission. Booking resolves, checks,
+ * allocates and enters; after it, nothing on the CPU can fail. Few bytes are moved
+ * within it; more of them outside, by the caller or the stage's threads, and the
+ * operation is on the pending list until they are there. Versions, floors and
+ * frontiers change only under the lock, so what a read takes in one hold of it is
+ * one state, and reads need no other lock.
+ *
+ * Dependencies. An advance waits for pending writes at or below its ordinal in its
+ * scope, and for pending advances and reads that touch its attributes. A read waits
+ * for pending advances of its attributes. They name operations submitted before
+ * only, so there is no circle. While an advance folds outside the lock it is pending,
+ * so nobody else folds its attributes or takes their versions.
+ *
+ * Nothing waits in a worker: what becomes ready is run by whoever made it ready.
+ *
+ * Lock order, outer to inner: stage lock; then, each a leaf: wait lock, lock of a
+ * binding, pool, workers, dictionary. No callback, deleter or signal under any. */
+
+#pragma once
+
+#include "base/ovs-pool.h"
+#include "base/ovs-sync.h"
+#include "base/ovs-worker.h"
+#include "column/ovs-fold.h"
+#include "op/ovs-stage.h"
+#include "order/ovs-write-floor.h"
+#include "query/ovs-binding.h"
+
+/* Up to this many bytes are moved while the stage lock is held, */
+#define OVS_LOCKED_LIMIT (64 * 1024)
+/* up to this many by the calling thread, and more by the stage's threads. */
+#define OVS_CALLER_LIMIT (256 * 1024)
+#define OVS_BINDING_BUDGET (256 * 1024 * 1024)
+#define OVS_N_RESERVED 6
+
+struct _OvsOp
+{
+  gint refs; /* (atomic) */
+  gint done; /* (atomic) */
+  OvsOpKind kind;
+  gboolean withdrawn; /* set before done */
+  guint64 id;         /* also the submission number; 0: refused */
+  OvsStage *stage;    /* (owned) */
+  GError *error;      /* (owned) (nullable) set before done */
+
+  /* Protected by the stage lock. */
+  gboolean pending;
+  gboolean begun; /* can not be withdrawn */
+  guint n_deps;
+  guint64 failed_dep;    /* id of one that failed or was withdrawn; 0: none */
+  GList link;            /* in the pending list */
+  GPtrArray *deps;       /* (owned) (nullable) OvsOp */
+  GPtrArray *dependents; /* (owned) (nullable) OvsOp */
+
+  /* Protected by the wait lock. */
+  GSList *watches; /* (owned) Watch */
+};
+
+typedef struct
+{
+  OvsOp op;
+  OvstagePathList *list; /* (owned) */
+  OvsBinding *binding;   /* protected by the stage lock (owned) (nullable) the last one used */
+} OvsQuery;
+
+typedef struct
+{
+  OvsOp op;
+  guint32 attribute;
+  guint64 ordinal;
+} OvsWrite;
+
+typedef struct
+{
+  OvsOp op;
+  guint64 ordinal;
+  OvstageScope scope;
+  gboolean wanted; /* somebody wants to hear of a risen floor */
+  OvsFold *fold;   /* (owned) (nullable) */
+  gsize n_attributes;
+  guint32 attributes[];
+} OvsAdvance;
+
+/* One column of one attribute, as a read took it. */
+typedef struct
+{
+  guint32 attribute;
+  guint64 floor;
+  guint64 generation;
+  guint64 newest;      /* its newest change; 0: to be found among deltas */
+  GPtrArray *deltas;   /* (owned) (nullable) OvsDelta, ordinals ascending */
+  guint64 delta_frontier;
+  OvsVersion *version; /* (owned) */
+  OvsBinding *binding; /* (owned) */
+} OvsTaken;
+
+typedef struct
+{
+  OvsOp op;
+  OvstagePathList *list; /* (owned) */
+  guint64 ordinal;
+  guint64 as_of;
+  GArray *taken; /* (owned) (nullable) OvsTaken */
+  OvsTaken first_taken; /* the only one, when taken is NULL and n_taken 1 */
+  guint n_taken;
+  guint next; /* protected by the stage's wait lock */
+  gsize n_attributes;
+  guint32 attributes[];
+} OvsRead;
+
+struct _OvsStage
+{
+  gint refs; /* (atomic) */
+  OvsStageConfig config;
+  OvsPathDict *dict;   /* (owned) */
+  OvsPool *pool;       /* (owned) */
+  OvsWorkers *workers; /* (owned) */
+  guint32 reserved[OVS_N_RESERVED]; /* tokens of built-in attributes */
+
+  OvsFloorWantedFunc floor_wanted;
+  OvsFloorRisenFunc floor_risen;
+  gpointer floor_data;
+  GDestroyNotify floor_destroy;
+
+  OvsMutex lock; /* the sequencer; protects what follows */
+  gboolean closed;
+  guint64 next_id;
+  OvsFloors closing; /* of the advances submitted: decide what is accepted */
+  OvsFloors sealed;  /* of the advances published: decide what is read */
+  GPtrArray *attrs;  /* (owned) (nullable) OvsAttr by token */
+  GPtrArray *dirty;  /* OvsAttr with staged work */
+  guint32 *live;     /* (owned) by path id: attributes that live on it, at the head */
+  gsize n_live;
+  GHashTable *layouts; /* (owned) path list -> (owned) OvsLayout that begins with it */
+  guint layouts_swept;
+  OvsBindingTable *bindings; /* (owned) */
+  gsize staged_bytes;
+  GQueue pending; /* OvsOp, ids ascending */
+  guint64 emission_due;     /* 0: none */
+  guint64 emission_running; /* 0: none */
+  guint64 n_columns_sealed; /* for tests: columns that seals touched, */
+  guint64 n_bytes_folded;   /* and bytes that they moved */
+
+  OvsMutex wait_lock;
+  OvsCond wait_cond;
+  guint n_waiters;
+};
+
+/* @size: of the whole struct. The operation is not done, has no id and holds the stage. */
+gpointer ovs_op_new (OvsStage *stage, OvsOpKind kind, gsize size);
+/* Ends an operation that nobody else knows yet. Takes @error. Gives @op. */
+OvsOp *ovs_op_end_new (OvsOp *op, GError *error);
+/* Ends an operation. No lock held: runs its watches. Takes @error. */
+void ovs_op_end (OvsOp *op, GError *error);
+
+/* Stage lock held for these. */
+static inline void
+ovs_op_book (OvsOp *op)
+{
+  op->id = op->stage->next_id++;
+}
+
+void ovs_op_set_pending (OvsOp *op);
+void ovs_op_add_dep (OvsOp *op, OvsOp *dep);
+/* Undoes ovs_op_add_dep() for an operation that is refused after all. */
+void ovs_op_drop_deps (OvsOp *op);
+/* Takes it off the pending list; what has now nothing left to wait for begins, and is added to @ready. */
+void ovs_op_unset_pending (OvsOp *op, gboolean failed, GQueue *ready);
+/* No lock held: runs what is ready, and what that makes ready. */
+void ovs_ops_run (GQueue *ready);
+
+/* No lock held. The operation has begun, and waits for nothing. */
+void ovs_advance_run (OvsAdvance *advance, GQueue *ready);
+void ovs_read_run (OvsRead *read, GQueue *ready);
+void ovs_read_clear (OvsRead *read);
+void ovs_query_clear (OvsQuery *query);
+void ovs_advance_clear (OvsAdvance *advance);
+gboolean ovs_advance_covers (const OvsAdvance *advance, guint32 attribute);
+
+/* Stage lock held. */
+void ovs_stage_recompute_closing (OvsStage *stage);
+OvsAttr *ovs_stage_get_attr (OvsStage *stage, guint32 token); /* (nullable) */
+OvsAttr *ovs_stage_ensure_attr (OvsStage *stage, guint32 token);
+OvsLayout *ovs_stage_ensure_layout (OvsStage *stage, OvstagePathList *list); /* lent */
+/* A new reference; NULL without memory. */
+OvsBinding *ovs_stage_bind (OvsStage *stage, OvsQuery *query, OvsLayout *layout);
+/* Refused: no memory for another operation in the queue. */
+gboolean ovs_stage_check_queue (OvsStage *stage, GError **error);
+gboolean ovs_stage_check_open (OvsStage *stage, GError **error);
+
+/* Handles and enums, with the fault that BEHAVIOUR gives each. */
+gboolean ovs_stage_check_query (OvsStage *stage, OvsOp *query, GError **error);
+gboolean ovs_stage_check_attribute (OvsStage *stage, guint64 attribute, GError **error);
+gboolean ovs_check_ordinal (guint64 ordinal, const char *what, GError **error);
+gboolean ovs_check_placement (const OvstagePlacement *placement, GError **error);
+/* The name of an attribute, for messages. */
+const char *ovs_stage_name (OvsStage *stage, guint32 token);

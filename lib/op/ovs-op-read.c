@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later
+ * SPDX-FileCopyrightText: 2026 The libovstage authors
+ */
+
+#include "config.h"
+
+#include "op/ovs-op-private.h"
+#include "op/ovs-read-group.h"
+
+static void
+clear_taken (OvsTaken *taken)
+{
+  g_clear_pointer (&taken->deltas, g_ptr_array_unref);
+  g_clear_pointer (&taken->version, ovs_version_unref);
+  g_clear_pointer (&taken->binding, ovs_binding_unref);
+}
+
+static void
+drop_taken (OvsRead *read)
+{
+  if (read->taken != NULL)
+    g_clear_pointer (&read->taken, g_array_unref);
+  else if (read->n_taken > 0)
+    clear_taken (&read->first_taken);
+  read->n_taken = 0;
+}
+
+void
+ovs_read_clear (OvsRead *read)
+{
+  drop_taken (read);
+  g_clear_pointer (&read->list, ovs_path_list_unref);
+}
+
+/* The first is kept in the read itself: most have no more. */
+static void
+add_taken (OvsRead *read, const OvsTaken *taken)
+{
+  if (read->n_taken == 0)
+    read->first_taken = *taken;
+  else
+    {
+      if (read->taken == NULL)
+        {
+          read->taken = g_array_new (FALSE, FALSE, sizeof (OvsTaken));
+          g_array_set_clear_func (read->taken, (GDestroyNotify) clear_taken);
+          g_array_append_val (read->taken, read->first_taken);
+        }
+      g_array_append_val (read->taken, *taken);
+    }
+  read->n_taken++;
+}
+
+static OvsTaken *
+get_taken (OvsRead *read, guint i)
+{
+  return read->taken != NULL ? &g_array_index (read->taken, OvsTaken, i) : &read->first_taken;
+}
+
+/* The newest change up to the version that meets its rows of the query. Where that takes more than a look, the
+ * changes are kept for the fetch. */
+static void
+take_newest (OvsTaken *taken, OvsColumn *column)
+{
+  const OvsVersion *version = taken->version;
+  guint n = column->deltas->len;
+
+  taken->delta_frontier = column->delta_frontier;
+  while (n > 0 && ((OvsDelta *) column->deltas->pdata[n - 1])->ordinal > version->ordinal)
+    n--;
+  if (n == 0)
+    {
+      taken->newest = column->delta_frontier;
+      return;
+    }
+  if (((OvsDelta *) column->deltas->pdata[n - 1])->all)
+    {
+      taken->newest = ((OvsDelta *) column->deltas->pdata[n - 1])->ordinal;
+      return;
+    }
+  taken->deltas = g_ptr_array_new_full (n, (GDestroyNotify) ovs_delta_unref);
+  for (guint i = 0; i < n; i++)
+    g_ptr_array_add (taken->deltas, ovs_delta_ref (column->deltas->pdata[i]));
+}
+
+static guint64
+find_newest (const OvsTaken *taken)
+{
+  if (taken->deltas == NULL)
+    return taken->newest;
+  for (guint i = taken->deltas->len; i > 0; i--)
+    {
+      const OvsDelta *delta = taken->deltas->pdata[i - 1];
+
+      if (delta->all)
+        return delta->ordinal;
+      for (guint t = 0; t < delta->n_targets; t++)
+        {
+          const OvsTarget *target = &delta->targets[t];
+
+          if (ovs_binding_meets (taken->binding, taken->version, target->first, target->n,
+                                 target->rows != NULL ? (const guint32 *) target->rows->data : NULL))
+            return delta->ordinal;
+        }
+    }
+  return taken->delta_frontier;
+}
+
+/* Stage lock held. The versions of one attribute as of its share of the ordinal. */
+static gboolean
+take_attribute (OvsRead *read, guint32 token, GError **error)
+{
+  OvsStage *stage = read->op.stage;
+  OvsAttr *attr = ovs_stage_get_attr (stage, token);
+  guint64 floor = ovs_floors_get (&stage->sealed, token);
+  guint64 ordinal = MIN (read->ordinal, floor);
+  OvsQuery query = { .list = read->list };
+
+  for (guint c = 0; attr != NULL && c < attr->columns->len; c++)
+    {
+      OvsColumn *column = attr->columns->pdata[c];
+      OvsTaken taken = { .attribute = token, .floor = floor };
+      gboolean dropped;
+      OvsVersion *version = ovs_column_find_version (column, ordinal, &dropped);
+
+      if (dropped)
+        return ovs_fail (error, OVSTAGE_ERROR_OUT_OF_RANGE,
+                         "attribute '%s': values at ordinal %" G_GUINT64_FORMAT " are no longer kept, the oldest are of %" G_GUINT64_FORMAT,
+                         ovs_stage_name (stage, token), ordinal, ovs_attr_get_frontier (attr));
+      if (version == NULL || version->n_live == 0)
+        continue;
+      taken.binding = ovs_stage_bind (stage, &query, version->layout);
+      g_clear_pointer (&query.binding, ovs_binding_unref);
+      if (taken.binding == NULL)
+        return ovs_fail (error, OVSTAGE_ERROR_OUT_OF_MEMORY, "read: no memory for the rows of %u prims", read->list->n);
+      taken.generation = ovs_attr_get_generation (attr, ordinal);
+      taken.version = ovs_version_ref (version);
+      take_newest (&taken, column);
+      add_taken (read, &taken);
+    }
+  return TRUE;
+}
+
+/* Stage lock held. */
+static gboolean
+take (OvsRead *read, GError **error)
+{
+  OvsStage *stage = read->op.stage;
+  guint64 lowest = G_MAXUINT64;
+
+  for (gsize i = 0; i < read->n_attributes; i++)
+    {
+      const OvsAttr *attr = ovs_stage_get_attr (stage, read->attributes[i]);
+
+      if (attr != NULL && attr->columns->len > 0)
+        lowest = MIN (lowest, ovs_floors_get (&stage->sealed, read->attributes[i]));
+    }
+  read->as_of = MIN (read->ordinal, lowest != G_MAXUINT64 ? lowest : ovs_floors_get_global (&stage->sealed));
+
+  for (gsize i = 0; i < read->n_attributes && read->list->n > 0; i++)
+    if (!take_attribute (read, read->attributes[i], error))
+      return FALSE;
+  return TRUE;
+}
+
+void
+ovs_read_run (OvsRead *read, GQueue *ready)
+{
+  OvsStage *stage = read->op.stage;
+  GError *error = NULL;
+
+  ovs_mutex_lock (&stage->lock);
+  if (read->op.failed_dep != 0)
+    ovs_fail (&error, OVSTAGE_ERROR_OP_FAILED, "read: operation %" G_GUINT64_FORMAT ", which it waits for, failed or was cancelled",
+              read->op.failed_dep);
+  else
+    take (read, &error);
+  ovs_op_unset_pending (&read->op, error != NULL, ready);
+  ovs_mutex_unlock (&stage->lock);
+  ovs_op_end (&read->op, error);
+}
+
+/* What is staged above every advance submitted so far, at or below the ordinal, on a selected prim. Later writes do
+ * not matter, so this is found when the read is submitted. */
+static gboolean
+check_unsealed (OvsRead *read, guint32 token, GError **error)
+{
+  OvsStage *stage = read->op.stage;
+  OvsAttr *attr = ovs_stage_get_attr (stage, token);
+  guint64 floor;
+  OvsQuery query = { .list = read->list };
+
+  if (attr == NULL || attr->sets->len == 0 || read->list->n == 0)
+    return TRUE;
+  floor = ovs_floors_get (&stage->closing, token);
+  for (guint i = ovs_attr_count_sets (attr, floor); i < attr->sets->len; i++)
+    {
+      const OvsWriteSet *set = attr->sets->pdata[i];
+      g_autoptr (OvsBinding) binding = NULL;
+
+      if (set->ordinal > read->ordinal)
+        break;
+      binding = ovs_stage_bind (stage, &query, set->column->layout);
+      g_clear_pointer (&query.binding, ovs_binding_unref);
+      if (binding == NULL)
+        return ovs_fail (error, OVSTAGE_ERROR_OUT_OF_MEMORY, "read: no memory for the rows of %u prims", read->list->n);
+      for (guint p = 0; p < set->n_parts; p++)
+        {
+          const OvsPart *part = &set->parts[p];
+
+          if (ovs_binding_meets (binding, NULL, part->first, part->n, ovs_part_get_rows (part)))
+            return ovs_fail (error, OVSTAGE_ERROR_WRITE_FLOOR_VIOLATION,
+                             "attribute '%s' has unsealed writes at ordinal %" G_GUINT64_FORMAT " on prims of the query; its write floor is %" G_GUINT64_FORMAT
+                             ", the read is at %" G_GUINT64_FORMAT,
+                             ovs_stage_name (stage, token), set->ordinal, floor, read->ordinal);
+        }
+    }
+  return TRUE;
+}
+
+static void
+add_deps (OvsRead *read)
+{
+  for (GList *link = read->op.stage->pending.head; link != NULL; link = link->next)
+    {
+      OvsOp *op = link->data;
+      gboolean meets = FALSE;
+
+      if (op->kind != OVS_OP_ADVANCE)
+        continue;
+      for (gsize i = 0; i < read->n_attributes && !meets; i++)
+        meets = ovs_advance_covers ((OvsAdvance *) op, read->attributes[i]);
+      if (meets)
+        ovs_op_add_dep (&read->op, op);
+    }
+}
+
+/* Stage lock held. */
+static gboolean
+book (OvsRead *read, GError **error)
+{
+  OvsStage *stage = read->op.stage;
+
+  if (!ovs_stage_check_open (stage, error))
+    return FALSE;
+  if (read->ordinal != OVSTAGE_ORDINAL_NEWEST)
+    for (gsize i = 0; i < read->n_attributes; i++)
+      if (!check_unsealed (read, read->attributes[i], error))
+        return FALSE;
+  if (stage->pending.length > 0)
+    {
+      add_deps (read);
+      if (read->op.n_deps > 0)
+        {
+          if (!ovs_stage_check_queue (stage, error))
+            {
+              ovs_op_drop_deps (&read->op);
+              return FALSE;
+            }
+          ovs_op_book (&read->op);
+          ovs_op_set_pending (&read->op);
+          return TRUE;
+        }
+    }
+  if (!take (read, error))
+    return FALSE;
+  ovs_op_book (&read->op);
+  return TRUE;
+}
+
+static gboolean
+check_read (OvsStage *stage, OvsOp *query, const guint64 *attributes, gsize n_attributes, const OvstageOrdinalRange *range, GError **error)
+{
+  if (n_attributes > 0 && attributes == NULL)
+    return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "attributes is NULL, expected %" G_GSIZE_FORMAT " tokens", n_attributes);
+  if (!ovs_stage_check_query (stage, query, error))
+    return FALSE;
+  for (gsize i = 0; i < n_attributes; i++)
+    if (!ovs_stage_check_attribute (stage, attributes[i], error))
+      {
+        g_prefix_error (error, "attributes[%" G_GSIZE_FORMAT "]: ", i);
+        return FALSE;
+      }
+  if (range->has_start_ordinal)
+    return ovs_fail (error, OVSTAGE_ERROR_NOT_SUPPORTED, "ordinal range: it has a start, expected a snapshot");
+  return TRUE;
+}
+
+static gboolean
+is_built_in (OvsStage *stage, guint32 token)
+{
+  for (guint i = 0; i < 4; i++)
+    if (token == stage->reserved[i])
+      return TRUE;
+  return FALSE;
+}
+
+OvsOp *
+ovs_stage_read (OvsStage *stage, OvsOp *query, const guint64 *attributes, gsize n_attributes, const OvstageOrdinalRange *range,
+                const OvstagePlacement *placement)
+{
+  OvsRead *read = ovs_op_new (stage, OVS_OP_READ, sizeof *read + sizeof (guint32) * n_attributes);
+  gboolean pending;
+  GError *error = NULL;
+
+  if (!check_read (stage, query, attributes, n_attributes, range, &error) || !ovs_check_placement (placement, &error))
+    return ovs_op_end_new (&read->op, error);
+
+  read->list = ovs_path_list_ref (((OvsQuery *) query)->list);
+  read->ordinal = range->end_ordinal;
+  for (gsize i = 0; i < n_attributes; i++)
+    {
+      guint32 token = (guint32) attributes[i];
+      gboolean known = FALSE;
+
+      for (gsize j = 0; j < read->n_attributes && !known; j++)
+        known = read->attributes[j] == token;
+      if (known)
+        continue;
+      if (is_built_in (stage, token))
+        {
+          ovs_fail (&error, OVSTAGE_ERROR_NOT_SUPPORTED, "attribute '%s' is built in and cannot be read", ovs_stage_name (stage, token));
+          return ovs_op_end_new (&read->op, error);
+        }
+      read->attributes[read->n_attributes++] = token;
+    }
+
+  ovs_mutex_lock (&stage->lock);
+  book (read, &error);
+  pending = read->op.pending;
+  ovs_mutex_unlock (&stage->lock);
+
+  if (pending)
+    return &read->op;
+  if (error != NULL)
+    drop_taken (read);
+  return ovs_op_end_new (&read->op, error);
+}
+
+guint64
+ovs_read_get_as_of (OvsOp *op)
+{
+  return ovs_op_is_done (op) ? ((OvsRead *) op)->as_of : 0;
+}
+
+/* NULL: no prim of the query is in it. */
+static OvstageReadGroup *
+new_group (OvsRead *read, const OvsTaken *taken)
+{
+  const OvsVersion *version = taken->version;
+  const OvsBinding *binding = taken->binding;
+  OvstageReadGroup *group;
+  OvsPlaces *places = NULL;
+
+  if (binding->rows != NULL || version->live != NULL || (guint64) binding->first + binding->n > version->n_rows)
+    {
+      places = ovs_binding_get_places (taken->binding, version);
+      if (places->prim_count == 0)
+        {
+          ovs_places_unref (places);
+          return NULL;
+        }
+    }
+
+  group = g_new (OvstageReadGroup, 1);
+  group->refs = 1;
+  group->attribute = taken->attribute;
+  group->dtype = version->schema.dtype;
+  group->semantic = version->schema.semantic;
+  group->is_array = version->schema.is_array;
+  group->is_delete = FALSE;
+  group->ordinal = find_newest (taken);
+  group->write_floor = taken->floor;
+  group->layout_generation = taken->generation;
+  group->list = ovs_path_list_ref (read->list);
+  group->prim_offset = places != NULL ? places->prim_offset : 0;
+  group->prim_count = places != NULL ? places->prim_count : binding->n;
+  group->prim_map = places != NULL ? places->prim_map : NULL;
+  group->data_count = places != NULL ? places->data_count : binding->n;
+  group->data_map = places != NULL ? places->data_map : NULL;
+  group->n_tensors = 1;
+  group->first_row = places != NULL ? places->first_row : binding->first;
+  group->version = ovs_version_ref (taken->version);
+  group->places = places;
+  group->tensor = NULL;
+  return group;
+}
+
+gboolean
+ovs_read_next (OvsOp *op, OvstageReadGroup **group, GError **error)
+{
+  OvsRead *read = (OvsRead *) op;
+
+  *group = NULL;
+  if (op->error != NULL)
+    {
+      if (error != NULL)
+        *error = g_error_copy (op->error);
+      return FALSE;
+    }
+  while (*group == NULL)
+    {
+      guint i;
+
+      ovs_mutex_lock (&op->stage->wait_lock);
+      i = read->next < read->n_taken ? read->next++ : read->n_taken;
+      ovs_mutex_unlock (&op->stage->wait_lock);
+      if (i == read->n_taken)
+        break;
+      *group = new_group (read, get_taken (read, i));
+    }
+  return TRUE;
+}

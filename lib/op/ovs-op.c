@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later
+ * SPDX-FileCopyrightText: 2026 The libovstage authors
+ */
+
+#include "config.h"
+
+#include "op/ovs-op-private.h"
+
+typedef struct
+{
+  OvsOpFunc func;
+  gpointer user_data;
+} Watch;
+
+gpointer
+ovs_op_new (OvsStage *stage, OvsOpKind kind, gsize size)
+{
+  OvsOp *op = g_malloc0 (size);
+
+  op->refs = 1;
+  op->kind = kind;
+  op->stage = ovs_stage_ref (stage);
+  return op;
+}
+
+OvsOp *
+ovs_op_ref (OvsOp *op)
+{
+  g_atomic_int_inc (&op->refs);
+  return op;
+}
+
+void
+ovs_op_unref (OvsOp *op)
+{
+  if (!g_atomic_int_dec_and_test (&op->refs))
+    return;
+  switch (op->kind)
+    {
+    case OVS_OP_QUERY:
+      ovs_query_clear ((OvsQuery *) op);
+      break;
+    case OVS_OP_READ:
+      ovs_read_clear ((OvsRead *) op);
+      break;
+    case OVS_OP_ADVANCE:
+      ovs_advance_clear ((OvsAdvance *) op);
+      break;
+    case OVS_OP_WRITE:
+    default:
+      break;
+    }
+  g_clear_error (&op->error);
+  ovs_stage_unref (op->stage);
+  g_free (op);
+}
+
+OvsOpKind
+ovs_op_get_kind (OvsOp *op)
+{
+  return op->kind;
+}
+
+guint64
+ovs_op_get_id (OvsOp *op)
+{
+  return op->id;
+}
+
+gboolean
+ovs_op_is_done (OvsOp *op)
+{
+  return g_atomic_int_get (&op->done);
+}
+
+const GError *
+ovs_op_get_error (OvsOp *op)
+{
+  return ovs_op_is_done (op) ? op->error : NULL;
+}
+
+gboolean
+ovs_op_is_withdrawn (OvsOp *op)
+{
+  return ovs_op_is_done (op) && op->withdrawn;
+}
+
+OvsOp *
+ovs_op_end_new (OvsOp *op, GError *error)
+{
+  if (error != NULL)
+    op->id = 0;
+  op->error = error;
+  g_atomic_int_set (&op->done, TRUE);
+  return op;
+}
+
+void
+ovs_op_end (OvsOp *op, GError *error)
+{
+  OvsStage *stage = op->stage;
+  GSList *watches;
+
+  op->error = error;
+  ovs_mutex_lock (&stage->wait_lock);
+  g_atomic_int_set (&op->done, TRUE);
+  watches = g_slist_reverse (g_steal_pointer (&op->watches));
+  if (stage->n_waiters > 0)
+    ovs_cond_broadcast (&stage->wait_cond);
+  ovs_mutex_unlock (&stage->wait_lock);
+
+  for (GSList *link = watches; link != NULL; link = link->next)
+    {
+      Watch *watch = link->data;
+
+      watch->func (op, watch->user_data);
+    }
+  g_slist_free_full (watches, g_free);
+}
+
+OvsWaitResult
+ovs_op_wait (OvsOp *op, gint64 timeout, const gint *interrupted)
+{
+  OvsStage *stage = op->stage;
+  OvsWaitResult result = OVS_WAIT_DONE;
+  gint64 deadline = 0;
+
+  if (ovs_op_is_done (op))
+    return OVS_WAIT_DONE;
+  if (timeout == 0)
+    return OVS_WAIT_TIMEOUT;
+  if (ovs_workers_is_worker_thread ())
+    return OVS_WAIT_REFUSED;
+  if (timeout > 0)
+    {
+      gint64 now = g_get_monotonic_time ();
+      gint64 us = timeout / 1000 + (timeout % 1000 != 0);
+
+      deadline = us < G_MAXINT64 - now ? now + us : G_MAXINT64;
+    }
+
+  ovs_mutex_lock (&stage->wait_lock);
+  stage->n_waiters++;
+  while (!ovs_op_is_done (op))
+    {
+      if (interrupted != NULL && g_atomic_int_get (interrupted))
+        result = OVS_WAIT_INTERRUPTED;
+      else if (timeout < 0)
+        ovs_cond_wait (&stage->wait_cond, &stage->wait_lock);
+      else if (!ovs_cond_wait_until (&stage->wait_cond, &stage->wait_lock, deadline) && !ovs_op_is_done (op))
+        result = OVS_WAIT_TIMEOUT;
+      if (result != OVS_WAIT_DONE)
+        break;
+    }
+  stage->n_waiters--;
+  ovs_mutex_unlock (&stage->wait_lock);
+  return result;
+}
+
+void
+ovs_op_wake (OvsOp *op)
+{
+  ovs_mutex_lock (&op->stage->wait_lock);
+  ovs_cond_broadcast (&op->stage->wait_cond);
+  ovs_mutex_unlock (&op->stage->wait_lock);
+}
+
+gboolean
+ovs_op_add_watch (OvsOp *op, OvsOpFunc func, gpointer user_data)
+{
+  gboolean added = FALSE;
+
+  ovs_mutex_lock (&op->stage->wait_lock);
+  if (!ovs_op_is_done (op))
+    {
+      Watch *watch = g_new (Watch, 1);
+
+      watch->func = func;
+      watch->user_data = user_data;
+      op->watches = g_slist_prepend (op->watches, watch);
+      added = TRUE;
+    }
+  ovs_mutex_unlock (&op->stage->wait_lock);
+  return added;
+}
+
+gboolean
+ovs_op_remove_watch (OvsOp *op, OvsOpFunc func, gpointer user_data)
+{
+  Watch *found = NULL;
+
+  ovs_mutex_lock (&op->stage->wait_lock);
+  for (GSList *link = op->watches; link != NULL && found == NULL; link = link->next)
+    {
+      Watch *watch = link->data;
+
+      if (watch->func == func && watch->user_data == user_data)
+        {
+          found = watch;
+          op->watches = g_slist_delete_link (op->watches, link);
+          break;
+        }
+    }
+  ovs_mutex_unlock (&op->stage->wait_lock);
+  g_free (found);
+  return found != NULL;
+}
+
+void
+ovs_op_set_pending (OvsOp *op)
+{
+  op->pending = TRUE;
+  op->link.data = ovs_op_ref (op);
+  g_queue_push_tail_link (&op->stage->pending, &op->link);
+}
+
+void
+ovs_op_add_dep (OvsOp *op, OvsOp *dep)
+{
+  if (op->deps == NULL)
+    op->deps = g_ptr_array_new_with_free_func ((GDestroyNotify) ovs_op_unref);
+  if (dep->dependents == NULL)
+    dep->dependents = g_ptr_array_new_with_free_func ((GDestroyNotify) ovs_op_unref);
+  g_ptr_array_add (op->deps, ovs_op_ref (dep));
+  g_ptr_array_add (dep->dependents, ovs_op_ref (op));
+  op->n_deps++;
+}
+
+void
+ovs_op_drop_deps (OvsOp *op)
+{
+  for (guint i = 0; i < op->deps->len; i++)
+    g_ptr_array_remove_fast (((OvsOp *) op->deps->pdata[i])->dependents, op);
+  g_clear_pointer (&op->deps, g_ptr_array_unref);
+}
+
+void
+ovs_op_unset_pending (OvsOp *op, gboolean failed, GQueue *ready)
+{
+  g_queue_unlink (&op->stage->pending, &op->link);
+  op->pending = FALSE;
+  for (guint i = 0; op->dependents != NULL && i < op->dependents->len; i++)
+    {
+      OvsOp *dependent = op->dependents->pdata[i];
+
+      if (failed)
+        dependent->failed_dep = op->id;
+      if (--dependent->n_deps > 0 || dependent->begun)
+        continue;
+      dependent->begun = TRUE;
+      g_queue_push_tail (ready, ovs_op_ref (dependent));
+    }
+  g_clear_pointer (&op->dependents, g_ptr_array_unref);
+  g_clear_pointer (&op->deps, g_ptr_array_unref);
+  ovs_op_unref (op); /* the pending list's; the caller has its own */
+}
+
+void
+ovs_ops_run (GQueue *ready)
+{
+  OvsOp *op;
+
+  while ((op = g_queue_pop_head (ready)) != NULL)
+    {
+      if (op->kind == OVS_OP_ADVANCE)
+        ovs_advance_run ((OvsAdvance *) op, ready);
+      else
+        ovs_read_run ((OvsRead *) op, ready);
+      ovs_op_unref (op);
+    }
+}
+
+gboolean
+ovs_op_cancel (OvsOp *op)
+{
+  OvsStage *stage = op->stage;
+  GQueue ready = G_QUEUE_INIT;
+  gboolean withdrawn;
+
+  ovs_mutex_lock (&stage->lock);
+  withdrawn = op->pending && !op->begun;
+  if (withdrawn)
+    {
+      op->begun = TRUE;
+      op->withdrawn = TRUE;
+      ovs_op_ref (op);
+      ovs_op_unset_pending (op, TRUE, &ready);
+      if (op->kind == OVS_OP_ADVANCE)
+        ovs_stage_recompute_closing (stage);
+    }
+  ovs_mutex_unlock (&stage->lock);
+
+  if (withdrawn)
+    {
+      ovs_op_end (op, g_error_new_literal (OVSTAGE_ERROR, OVSTAGE_ERROR_OP_FAILED, "cancelled"));
+      ovs_ops_run (&ready);
+      ovs_op_unref (op);
+    }
+  return withdrawn;
+}
+
+/* Dependencies name lower ids only, so one pass from the newest down meets everything the operation waits for. */
+static guint64
+find_lowest (OvsOp *op)
+{
+  g_autoptr (GHashTable) waits_for = g_hash_table_new (NULL, NULL);
+  guint64 lowest = op->id;
+
+  g_hash_table_add (waits_for, op);
+  for (GList *link = &op->link; link != NULL; link = link->prev)
+    {
+      OvsOp *candidate = link->data;
+
+      if (!g_hash_table_contains (waits_for, candidate))
+        continue;
+      lowest = candidate->id;
+      for (guint i = 0; candidate->deps != NULL && i < candidate->deps->len; i++)
+        g_hash_table_add (waits_for, candidate->deps->pdata[i]);
+    }
+  return lowest;
+}
+
+guint64
+ovs_op_get_lowest_pending (OvsOp *op)
+{
+  guint64 lowest = 0;
+
+  ovs_mutex_lock (&op->stage->lock);
+  if (op->pending)
+    lowest = find_lowest (op);
+  ovs_mutex_unlock (&op->stage->lock);
+  return lowest;
+}

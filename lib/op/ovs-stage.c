@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later
+ * SPDX-FileCopyrightText: 2026 The libovstage authors
+ */
+
+#include "config.h"
+
+#include <unistd.h>
+
+#include "op/ovs-op-private.h"
+
+#include "device/ovs-device.h"
+
+static const char *const reserved_names[OVS_N_RESERVED] = {
+  "usd-path", "usd-parent", "usd-children", "usd-active", "usd-prim-type", "usd-schemas",
+};
+
+static guint64
+default_staging_budget (void)
+{
+  long pages = sysconf (_SC_PHYS_PAGES), page_size = sysconf (_SC_PAGESIZE);
+
+  return pages > 0 && page_size > 0 ? (guint64) pages / 2 * (guint64) page_size : G_MAXUINT64;
+}
+
+OvsStage *
+ovs_stage_new (const OvsStageConfig *config)
+{
+  OvsStage *stage = g_new0 (OvsStage, 1);
+
+  stage->refs = 1;
+  stage->config = *config;
+  stage->config.history_depth = MAX (stage->config.history_depth, 1);
+  stage->config.queue_capacity = MAX (stage->config.queue_capacity, 1);
+  if (stage->config.staging_budget == 0)
+    stage->config.staging_budget = default_staging_budget ();
+  if (stage->config.n_threads == 0)
+    stage->config.n_threads = g_get_num_processors ();
+
+  stage->dict = ovs_path_dict_new ();
+  stage->pool = ovs_pool_new ();
+  stage->workers = ovs_workers_new (stage->config.n_threads);
+  for (guint i = 0; i < OVS_N_RESERVED; i++)
+    stage->reserved[i] = ovs_path_dict_intern_token (stage->dict, reserved_names[i], -1, NULL);
+
+  ovs_mutex_init (&stage->lock);
+  ovs_mutex_init (&stage->wait_lock);
+  ovs_cond_init (&stage->wait_cond);
+  ovs_floors_init (&stage->closing);
+  ovs_floors_init (&stage->sealed);
+  stage->next_id = 1;
+  stage->attrs = g_ptr_array_new ();
+  stage->dirty = g_ptr_array_new ();
+  stage->layouts = g_hash_table_new_full (NULL, NULL, NULL, (GDestroyNotify) ovs_layout_unref);
+  stage->bindings = ovs_binding_table_new (stage->pool, OVS_BINDING_BUDGET);
+  g_queue_init (&stage->pending);
+  return stage;
+}
+
+OvsStage *
+ovs_stage_ref (OvsStage *stage)
+{
+  g_atomic_int_inc (&stage->refs);
+  return stage;
+}
+
+void
+ovs_stage_unref (OvsStage *stage)
+{
+  if (!g_atomic_int_dec_and_test (&stage->refs))
+    return;
+
+  ovs_workers_stop (stage->workers);
+  ovs_workers_unref (stage->workers);
+  ovs_binding_table_free (stage->bindings);
+  for (guint i = 0; i < stage->attrs->len; i++)
+    g_clear_pointer ((OvsAttr **) &stage->attrs->pdata[i], ovs_attr_free);
+  g_ptr_array_unref (stage->attrs);
+  g_ptr_array_unref (stage->dirty);
+  g_hash_table_unref (stage->layouts);
+  g_free (stage->live);
+  ovs_floors_clear (&stage->closing);
+  ovs_floors_clear (&stage->sealed);
+  ovs_pool_unref (stage->pool);
+  ovs_path_dict_unref (stage->dict);
+  ovs_cond_clear (&stage->wait_cond);
+  ovs_mutex_clear (&stage->wait_lock);
+  ovs_mutex_clear (&stage->lock);
+  if (stage->floor_destroy != NULL)
+    stage->floor_destroy (stage->floor_data);
+  g_free (stage);
+}
+
+void
+ovs_stage_close (OvsStage *stage)
+{
+  g_autoptr (GPtrArray) withdrawn = g_ptr_array_new_with_free_func ((GDestroyNotify) ovs_op_unref);
+  GQueue ready = G_QUEUE_INIT;
+
+  ovs_mutex_lock (&stage->lock);
+  stage->closed = TRUE;
+  for (GList *link = stage->pending.head; link != NULL; link = link->next)
+    {
+      OvsOp *op = link->data;
+
+      if (!op->begun)
+        g_ptr_array_add (withdrawn, ovs_op_ref (op));
+    }
+  for (guint i = 0; i < withdrawn->len; i++)
+    {
+      OvsOp *op = withdrawn->pdata[i];
+
+      op->begun = TRUE;
+      op->withdrawn = TRUE;
+    }
+  /* All of them first, so that none becomes ready through another. */
+  for (guint i = 0; i < withdrawn->len; i++)
+    ovs_op_unset_pending (withdrawn->pdata[i], TRUE, &ready);
+  if (withdrawn->len > 0)
+    ovs_stage_recompute_closing (stage);
+  ovs_mutex_unlock (&stage->lock);
+
+  for (guint i = 0; i < withdrawn->len; i++)
+    ovs_op_end (withdrawn->pdata[i], g_error_new_literal (OVSTAGE_ERROR, OVSTAGE_ERROR_OP_FAILED, "cancelled"));
+  ovs_ops_run (&ready);
+  ovs_workers_stop (stage->workers);
+}
+
+OvsPathDict *
+ovs_stage_get_dict (OvsStage *stage)
+{
+  return stage->dict;
+}
+
+void
+ovs_stage_set_floor_funcs (OvsStage *stage, OvsFloorWantedFunc wanted, OvsFloorRisenFunc risen, gpointer user_data,
+                           GDestroyNotify destroy)
+{
+  stage->floor_wanted = wanted;
+  stage->floor_risen = risen;
+  stage->floor_data = user_data;
+  stage->floor_destroy = destroy;
+}
+
+guint64
+ovs_stage_begin_emission (OvsStage *stage)
+{
+  guint64 ordinal;
+
+  ovs_mutex_lock (&stage->lock);
+  ordinal = stage->emission_running = stage->emission_due;
+  stage->emission_due = 0;
+  ovs_mutex_unlock (&stage->lock);
+  return ordinal;
+}
+
+void
+ovs_stage_end_emission (OvsStage *stage)
+{
+  ovs_mutex_lock (&stage->lock);
+  stage->emission_running = 0;
+  ovs_mutex_unlock (&stage->lock);
+}
+
+guint64
+ovs_stage_get_floor (OvsStage *stage)
+{
+  guint64 floor;
+
+  ovs_mutex_lock (&stage->lock);
+  floor = ovs_floors_get_global (&stage->sealed);
+  ovs_mutex_unlock (&stage->lock);
+  return floor;
+}
+
+guint64
+ovs_stage_get_attribute_floor (OvsStage *stage, guint64 attribute)
+{
+  guint64 floor;
+
+  ovs_mutex_lock (&stage->lock);
+  floor = attribute <= G_MAXUINT32 ? ovs_floors_get (&stage->sealed, (guint32) attribute) : stage->sealed.shared;
+  ovs_mutex_unlock (&stage->lock);
+  return floor;
+}
+
+guint64
+ovs_stage_get_oldest_preserved (OvsStage *stage)
+{
+  guint64 oldest = 0;
+
+  ovs_mutex_lock (&stage->lock);
+  for (guint i = 0; i < stage->attrs->len; i++)
+    {
+      const OvsAttr *attr = stage->attrs->pdata[i];
+
+      for (guint c = 0; attr != NULL && c < attr->columns->len; c++)
+        oldest = MAX (oldest, ((OvsColumn *) attr->columns->pdata[c])->delta_frontier);
+    }
+  ovs_mutex_unlock (&stage->lock);
+  return oldest;
+}
+
+guint64
+ovs_stage_get_value_frontier (OvsStage *stage)
+{
+  guint64 frontier = 0;
+
+  ovs_mutex_lock (&stage->lock);
+  for (guint i = 0; i < stage->attrs->len; i++)
+    if (stage->attrs->pdata[i] != NULL)
+      frontier = MAX (frontier, ovs_attr_get_frontier (stage->attrs->pdata[i]));
+  ovs_mutex_unlock (&stage->lock);
+  return frontier;
+}
+
+void
+ovs_stage_trim (OvsStage *stage)
+{
+  ovs_mutex_lock (&stage->lock);
+  ovs_binding_table_trim (stage->bindings);
+  ovs_mutex_unlock (&stage->lock);
+  ovs_pool_trim (stage->pool);
+}
+
+/* The advances that are still to come, on top of what is sealed. */
+void
+ovs_stage_recompute_closing (OvsStage *stage)
+{
+  ovs_floors_copy (&stage->closing, &stage->sealed);
+  for (GList *link = stage->pending.head; link != NULL; link = link->next)
+    {
+      OvsOp *op = link->data;
+
+      if (op->kind == OVS_OP_ADVANCE)
+        {
+          const OvsAdvance *advance = (OvsAdvance *) op;
+
+          ovs_floors_raise (&stage->closing, advance->scope, advance->attributes, advance->n_attributes, advance->ordinal);
+        }
+    }
+}
+
+OvsAttr *
+ovs_stage_get_attr (OvsStage *stage, guint32 token)
+{
+  return token < stage->attrs->len ? stage->attrs->pdata[token] : NULL;
+}
+
+OvsAttr *
+ovs_stage_ensure_attr (OvsStage *stage, guint32 token)
+{
+  if (token >= stage->attrs->len)
+    g_ptr_array_set_size (stage->attrs, (gint) token + 1);
+  if (stage->attrs->pdata[token] == NULL)
+    stage->attrs->pdata[token] = ovs_attr_new (token);
+  return stage->attrs->pdata[token];
+}
+
+static gboolean
+is_unused (gpointer key, gpointer value, gpointer user_data)
+{
+  return g_atomic_int_get (&((OvsLayout *) value)->refs) == 1;
+}
+
+/* Columns that begin with the same list share its layout. */
+OvsLayout *
+ovs_stage_ensure_layout (OvsStage *stage, OvstagePathList *list)
+{
+  OvsLayout *layout = g_hash_table_lookup (stage->layouts, list);
+
+  if (layout != NULL)
+    return layout;
+  if (g_hash_table_size (stage->layouts) > 2 * stage->layouts_swept + 16)
+    {
+      g_hash_table_foreach_remove (stage->layouts, is_unused, NULL);
+      stage->layouts_swept = g_hash_table_size (stage->layouts);
+    }
+  layout = ovs_layout_new (list);
+  g_hash_table_insert (stage->layouts, list, layout);
+  return layout;
+}
+
+OvsBinding *
+ovs_stage_bind (OvsStage *stage, OvsQuery *query, OvsLayout *layout)
+{
+  OvsBinding *binding = query->binding;
+
+  if (binding != NULL && binding->layout == layout && ovs_binding_is_fresh (binding))
+    return ovs_binding_ref (binding);
+  binding = ovs_binding_table_get (stage->bindings, query->list, layout);
+  if (binding == NULL)
+    return NULL;
+  g_clear_pointer (&query->binding, ovs_binding_unref);
+  query->binding = ovs_binding_ref (binding);
+  return binding;
+}
+
+gboolean
+ovs_stage_check_queue (OvsStage *stage, GError **error)
+{
+  if (stage->pending.length < stage->config.queue_capacity)
+    return TRUE;
+  return ovs_fail (error, OVSTAGE_ERROR_QUEUE_FULL, "%u operations are unfinished, queue-capacity is %u", stage->pending.length,
+                   stage->config.queue_capacity);
+}
+
+gboolean
+ovs_stage_check_open (OvsStage *stage, GError **error)
+{
+  return !stage->closed || ovs_fail (error, OVSTAGE_ERROR_INVALID_HANDLE, "the stage is closed");
+}
+
+gboolean
+ovs_stage_check_query (OvsStage *stage, OvsOp *query, GError **error)
+{
+  if (query->stage != stage)
+    return ovs_fail (error, OVSTAGE_ERROR_INVALID_HANDLE, "query: it is of another stage");
+  if (query->error != NULL)
+    return ovs_fail (error, OVSTAGE_ERROR_OP_FAILED, "query: it failed: %s", query->error->message);
+  return TRUE;
+}
+
+gboolean
+ovs_stage_check_attribute (OvsStage *stage, guint64 attribute, GError **error)
+{
+  if (attribute == 0)
+    return ovs_fail (error, OVSTAGE_ERROR_INVALID_HANDLE, "attribute: token 0 names nothing");
+  if (ovs_path_dict_get_token_text (stage->dict, attribute, NULL) == NULL)
+    return ovs_fail (error, OVSTAGE_ERROR_INVALID_HANDLE, "attribute: token %" G_GUINT64_FORMAT " is unknown to the dictionary",
+                     attribute);
+  return TRUE;
+}
+
+gboolean
+ovs_check_ordinal (guint64 ordinal, const char *what, GError **error)
+{
+  return ordinal != OVSTAGE_ORDINAL_NEWEST ||
+         ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "ordinal: OVSTAGE_ORDINAL_NEWEST is not an ordinal for %s", what);
+}
+
+gboolean
+ovs_check_placement (const OvstagePlacement *placement, GError **error)
+{
+  GError *local = NULL;
+
+  if (placement == NULL)
+    return TRUE;
+  if (ovs_device_lookup (placement->device_type, placement->device_id, &local) == NULL)
+    {
+      g_propagate_prefixed_error (error, local, "placement: ");
+      return FALSE;
+    }
+  if (placement->stream != 0 || placement->availability_event != 0)
+    return ovs_fail (error, OVSTAGE_ERROR_NOT_SUPPORTED, "placement: a CPU has neither stream nor event, expected 0 for both");
+  return TRUE;
+}
+
+const char *
+ovs_stage_name (OvsStage *stage, guint32 token)
+{
+  return ovs_path_dict_get_token_text (stage->dict, token, NULL);
+}
+
+OvsOp *
+ovs_stage_query_list (OvsStage *stage, OvstagePathList *list)
+{
+  OvsQuery *query = ovs_op_new (stage, OVS_OP_QUERY, sizeof *query);
+  GError *error = NULL;
+
+  query->list = ovs_path_list_ref (list);
+  if (list->dict != stage->dict)
+    ovs_fail (&error, OVSTAGE_ERROR_INVALID_HANDLE, "path list: it is of another dictionary");
+  ovs_mutex_lock (&stage->lock);
+  if (error == NULL && ovs_stage_check_open (stage, &error))
+    ovs_op_book (&query->op);
+  ovs_mutex_unlock (&stage->lock);
+  return ovs_op_end_new (&query->op, error);
+}
+
+OvstagePathList *
+ovs_query_get_list (OvsOp *query)
+{
+  return ((OvsQuery *) query)->list;
+}
+
+void
+ovs_query_clear (OvsQuery *query)
+{
+  g_clear_pointer (&query->binding, ovs_binding_unref);
+  g_clear_pointer (&query->list, ovs_path_list_unref);
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later
+ * SPDX-FileCopyrightText: 2026 The libovstage authors
+ */
+
+/* The core behind both faces: requests go in, operations come out. Every request
+ * gives a new reference to an operation, never NULL, and never fails by itself. */
+
+#pragma once
+
+#include <ovstage/ovstage-ordinal-range.h>
+#include <ovstage/ovstage-placement.h>
+
+#include "op/ovs-op.h"
+#include "path/ovs-path-list.h"
+#include "tensor/ovs-payload.h"
+
+typedef struct
+{
+  guint history_depth;    /* sealed versions kept per column, >= 1 */
+  guint queue_capacity;   /* unfinished operations, >= 1 */
+  guint64 change_budget;  /* bytes of change records per attribute; 0: a share of the column */
+  guint64 staging_budget; /* unsealed bytes; 0: half of the machine's memory */
+  guint n_threads;        /* 0: one per processor */
+} OvsStageConfig;
+
+OvsStage *ovs_stage_new (const OvsStageConfig *config);
+OvsStage *ovs_stage_ref (OvsStage *stage);
+void ovs_stage_unref (OvsStage *stage);
+/* Withdraws what has not begun, lets what runs end, refuses what comes later. Idempotent. */
+void ovs_stage_close (OvsStage *stage);
+
+OvsPathDict *ovs_stage_get_dict (OvsStage *stage);
+
+/* A query over a path list is done when it is made. INVALID_HANDLE for a list of another dictionary. */
+OvsOp *ovs_stage_query_list (OvsStage *stage, OvstagePathList *list);
+OvstagePathList *ovs_query_get_list (OvsOp *query);
+
+OvsOp *ovs_stage_write (OvsStage *stage, OvsOp *query, guint64 attribute, guint64 ordinal, OvstageWriteData *data,
+                        OvstagePrimMode prim_mode, const OvstagePlacement *placement);
+OvsOp *ovs_stage_advance (OvsStage *stage, guint64 ordinal, OvstageScope scope, const guint64 *attributes, gsize n_attributes);
+OvsOp *ovs_stage_read (OvsStage *stage, OvsOp *query, const guint64 *attributes, gsize n_attributes,
+                       const OvstageOrdinalRange *range, const OvstagePlacement *placement);
+
+/* Sealed floors and frontiers. */
+guint64 ovs_stage_get_floor (OvsStage *stage);
+guint64 ovs_stage_get_attribute_floor (OvsStage *stage, guint64 attribute);
+guint64 ovs_stage_get_oldest_preserved (OvsStage *stage);
+guint64 ovs_stage_get_value_frontier (OvsStage *stage);
+void ovs_stage_trim (OvsStage *stage);
+
+/* The next group of a read that is done. TRUE with NULL at the end. FALSE with the read's error. Thread-safe. */
+gboolean ovs_read_next (OvsOp *read, OvstageReadGroup **group, GError **error);
+guint64 ovs_read_get_as_of (OvsOp *read);
+
+/* The face's side of the `sealed` signal. @wanted is asked before an advance publishes, without a lock: while it says
+ * TRUE, the core remembers the newest global floor that nobody was told of and pins it. @risen is called after a publish
+ * that raised the global floor while wanted, without a lock, in whatever thread. The face then, in its main context, calls
+ * ovs_stage_begin_emission(), emits, and calls ovs_stage_end_emission(); values at the emitted ordinal stay readable in between. */
+typedef gboolean (*OvsFloorWantedFunc) (gpointer user_data);
+typedef void (*OvsFloorRisenFunc) (gpointer user_data);
+/* @destroy frees @user_data when the core stage goes, which may be long after the face closed it. Set once, right after
+ * ovs_stage_new(). */
+void ovs_stage_set_floor_funcs (OvsStage *stage, OvsFloorWantedFunc wanted, OvsFloorRisenFunc risen, gpointer user_data,
+                                GDestroyNotify destroy);
+/* 0: nothing to emit. */
+guint64 ovs_stage_begin_emission (OvsStage *stage);
+void ovs_stage_end_emission (OvsStage *stage);
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (OvsStage, ovs_stage_unref)

@@ -1,0 +1,881 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later
+ * SPDX-FileCopyrightText: 2026 The libovstage authors
+ */
+
+/* How it is laid out
+ *
+ *   token id -> Text, path id -> Node: arenas, so an id is a place in memory.
+ *   text -> token id, path text -> path id: two indexes, open-addressed tables
+ *   of slots (hash << 32 | id). A path is hashed whole, component by component,
+ *   so that one probe finds it; the texts on the way up to the root then prove
+ *   the hit, and the hashes of its ancestors fall out on the way.
+ *
+ * Who may do what
+ *
+ *   Adding takes the lock. A record is written, then published by the length of
+ *   its arena, then by its slot, both with release; readers use acquire.
+ *
+ *   An index doubles in place: a new segment for the upper half, then each entry
+ *   moves to where it belongs. Nothing is freed, so readers without the lock stay
+ *   safe and the old and the new table are never both there. A reader may miss
+ *   an entry on the move, but it can tell: the sequence number was odd or has
+ *   changed. It then looks again with the lock. A hit needs no such care, since
+ *   it is proven by the texts. */
+
+#include "config.h"
+
+#include <string.h>
+
+#include "base/ovs-arena.h"
+#include "path/ovs-path-dict.h"
+
+#define ROOT 1u
+#define INDEX_FIRST_SHIFT 8
+#define INDEX_MAX_SHIFT 32
+#define LONGEST_QUOTE 160
+#define STEPS_ON_STACK 32
+
+#define BYTES(b) (G_GUINT64_CONSTANT (0x0101010101010101) * (b))
+
+typedef struct
+{
+  guint32 length;
+  char bytes[];
+} Text;
+
+typedef struct
+{
+  guint32 parent;
+  guint32 name;
+} Node;
+
+typedef struct
+{
+  guint32 sequence; /* (atomic) odd while entries move */
+  guint32 count;    /* protected by the lock */
+  guint64 mask;     /* (atomic) */
+  /* Segment 0 holds the first 256 slots, segment k > 0 the upper half of 256 << k. */
+  guint64 *segments[INDEX_MAX_SHIFT - INDEX_FIRST_SHIFT + 1]; /* (owned) of atomic slots */
+} Index;
+
+struct _OvsPathDict
+{
+  gint refs; /* (atomic) */
+  guint64 seed;
+  OvsArena nodes;  /* of Node; 0 is not a path */
+  OvsArena tokens; /* of const Text *; 0 is the empty text */
+  Index paths;
+  Index names;
+  OvsMutex lock; /* of all that changes above, and of the texts */
+  OvsChunks texts;
+  OvsPathListTable lists;
+};
+
+/* One component of a path on its way in: where it ends, and the hash up to there. */
+typedef struct
+{
+  const char *end;
+  guint64 state;
+} Step;
+
+typedef gboolean (*SameFunc) (OvsPathDict *dict, guint32 id, const char *text, gsize length);
+
+static const Text empty_text = { 0, { 0 } };
+
+/* Hashing */
+
+static inline guint64
+load_word (const char *p)
+{
+  guint64 word;
+
+  memcpy (&word, p, sizeof word);
+  return GUINT64_FROM_LE (word);
+}
+
+static inline guint32
+load_half (const char *p)
+{
+  guint32 half;
+
+  memcpy (&half, p, sizeof half);
+  return GUINT32_FROM_LE (half);
+}
+
+/* The @n < 8 bytes from @p on, with loads that overlap in place of a loop. */
+static inline guint64
+load_tail (const char *p, gsize n)
+{
+  const guint8 *bytes = (const guint8 *) p;
+
+  if (n >= 4)
+    return load_half (p) | (guint64) load_half (p + n - 4) << (8 * (n - 4));
+  if (n == 0)
+    return 0;
+  return bytes[0] | (guint32) bytes[n / 2] << (8 * (n / 2)) | (guint32) bytes[n - 1] << (8 * (n - 1));
+}
+
+/* memcmp() for texts of a few bytes, where the call is the larger part. */
+static inline gboolean
+same_bytes (const char *a, const char *b, gsize n)
+{
+  if (n < 4)
+    return load_tail (a, n) == load_tail (b, n);
+  if (n < 8)
+    return load_half (a) == load_half (b) && load_half (a + n - 4) == load_half (b + n - 4);
+  if (n > 16)
+    return memcmp (a, b, n) == 0;
+  return load_word (a) == load_word (b) && load_word (a + n - 8) == load_word (b + n - 8);
+}
+
+static inline guint64
+mix (guint64 state, guint64 word)
+{
+  state = (state ^ word) * G_GUINT64_CONSTANT (0x9e3779b97f4a7c15);
+  return state ^ state >> 32;
+}
+
+static inline guint32
+finish_hash (guint64 state)
+{
+  return state * G_GUINT64_CONSTANT (0xff51afd7ed558ccd) >> 32;
+}
+
+/* Marks the slashes in a word, the lowest one exactly. */
+static inline guint64
+find_slash (guint64 word)
+{
+  guint64 zero = word ^ BYTES ('/');
+
+  return (zero - BYTES (0x01)) & ~zero & BYTES (0x80);
+}
+
+/* Takes in one component from @p on, and gives where it ends: at a slash or at @end. */
+static inline const char *
+hash_component (guint64 *state, const char *p, const char *end)
+{
+  guint64 word, slash;
+  guint n;
+
+  for (; end - p >= 8; p += 8)
+    {
+      word = load_word (p);
+      slash = find_slash (word);
+      if (slash != 0)
+        {
+          n = __builtin_ctzll (slash) / 8;
+          word &= (G_GUINT64_CONSTANT (1) << (8 * n)) - 1;
+          *state = mix (*state, word | (guint64) (n + 1) << 56);
+          return p + n;
+        }
+      *state = mix (*state, word);
+    }
+  n = end - p;
+  word = load_tail (p, n);
+  slash = find_slash (word | (guint64) '/' << (8 * n));
+  n = __builtin_ctzll (slash) / 8;
+  word &= (G_GUINT64_CONSTANT (1) << (8 * n)) - 1;
+  *state = mix (*state, word | (guint64) (n + 1) << 56);
+  return p + n;
+}
+
+/* Any text, slashes and all. */
+static guint32
+hash_text (OvsPathDict *dict, const char *text, gsize length)
+{
+  guint64 state = dict->seed ^ length;
+
+  for (; length >= 8; text += 8, length -= 8)
+    state = mix (state, load_word (text));
+  return finish_hash (mix (state, load_tail (text, length)));
+}
+
+/* Index */
+
+static inline guint64 *
+index_slot (Index *index, guint64 i)
+{
+  guint shift = 63 - __builtin_clzll (i | 1u << (INDEX_FIRST_SHIFT - 1));
+  guint segment = shift - (INDEX_FIRST_SHIFT - 1);
+
+  return index->segments[segment] + (segment == 0 ? i : i ^ G_GUINT64_CONSTANT (1) << shift);
+}
+
+static inline void
+index_store (Index *index, guint64 i, guint64 slot)
+{
+  __atomic_store_n (index_slot (index, i), slot, __ATOMIC_RELEASE);
+}
+
+static void
+index_init (Index *index)
+{
+  *index = (Index) { .mask = (1u << INDEX_FIRST_SHIFT) - 1 };
+  index->segments[0] = g_new0 (guint64, 1u << INDEX_FIRST_SHIFT);
+}
+
+static void
+index_clear (Index *index)
+{
+  guint64 n = 1u << INDEX_FIRST_SHIFT;
+
+  for (guint i = 0; i < G_N_ELEMENTS (index->segments) && index->segments[i] != NULL; i++)
+    {
+      ovs_segment_free (index->segments[i], n * sizeof (guint64));
+      n = 1u << INDEX_FIRST_SHIFT << i;
+    }
+}
+
+/* Without the lock, a miss may be a mistake: see find(). */
+static inline guint32
+index_probe (OvsPathDict *dict, Index *index, guint32 hash, SameFunc same, const char *text, gsize length)
+{
+  guint64 mask = __atomic_load_n (&index->mask, __ATOMIC_ACQUIRE);
+  guint64 i = hash & mask;
+
+  for (guint64 n = 0; n <= mask; n++, i = (i + 1) & mask)
+    {
+      guint64 slot = __atomic_load_n (index_slot (index, i), __ATOMIC_ACQUIRE);
+
+      if (slot == 0)
+        break;
+      if (slot >> 32 == hash && same (dict, (guint32) slot, text, length))
+        return (guint32) slot;
+    }
+  return OVS_ID_NONE;
+}
+
+/* Finds without the lock where it can, and is right in any case. */
+static inline guint32
+find (OvsPathDict *dict, Index *index, guint32 hash, SameFunc same, const char *text, gsize length)
+{
+  guint32 sequence = __atomic_load_n (&index->sequence, __ATOMIC_ACQUIRE);
+  guint32 id = index_probe (dict, index, hash, same, text, length);
+
+  if (id != OVS_ID_NONE ||
+      (sequence % 2 == 0 && __atomic_load_n (&index->sequence, __ATOMIC_ACQUIRE) == sequence))
+    return id;
+  ovs_mutex_lock (&dict->lock);
+  id = index_probe (dict, index, hash, same, text, length);
+  ovs_mutex_unlock (&dict->lock);
+  return id;
+}
+
+static void
+index_place (Index *index, guint64 slot)
+{
+  guint64 i = (slot >> 32) & index->mask;
+
+  while (*index_slot (index, i) != 0)
+    i = (i + 1) & index->mask;
+  index_store (index, i, slot);
+}
+
+/* Doubles the table in place. Going up from the first empty slot, an entry finds
+ * its new place at or before its old one, in either half. The entries before that
+ * slot may have come round the end of the table, so they step aside meanwhile. */
+static void
+index_spread (Index *index)
+{
+  guint64 n = index->mask + 1;
+  guint64 first = 0;
+  g_autofree guint64 *aside = NULL;
+
+  while (*index_slot (index, first) != 0)
+    first++;
+  aside = g_new (guint64, first + 1);
+
+  __atomic_store_n (&index->sequence, index->sequence + 1, __ATOMIC_RELEASE);
+  __atomic_store_n (&index->mask, n * 2 - 1, __ATOMIC_RELEASE);
+  for (guint64 i = 0; i < first; i++)
+    {
+      aside[i] = *index_slot (index, i);
+      index_store (index, i, 0);
+    }
+  for (guint64 i = first; i < n; i++)
+    {
+      guint64 slot = *index_slot (index, i);
+
+      if (slot == 0)
+        continue;
+      index_store (index, i, 0);
+      index_place (index, slot);
+    }
+  for (guint64 i = 0; i < first; i++)
+    index_place (index, aside[i]);
+  __atomic_store_n (&index->sequence, index->sequence + 1, __ATOMIC_RELEASE);
+}
+
+/* Room for one more at a load of three quarters. FALSE when memory is used up. */
+static gboolean
+index_make_room (Index *index)
+{
+  guint64 n = index->mask + 1;
+  guint64 **segment;
+
+  if (((guint64) index->count + 1) * 4 <= n * 3)
+    return TRUE;
+  if (n >> INDEX_MAX_SHIFT != 0 || n > G_MAXSIZE / sizeof (guint64))
+    return FALSE;
+  segment = &index->segments[63 - __builtin_clzll (n) - (INDEX_FIRST_SHIFT - 1)];
+  *segment = ovs_segment_alloc (n * sizeof (guint64));
+  if (*segment == NULL)
+    return FALSE;
+  index_spread (index);
+  return TRUE;
+}
+
+static void
+index_add (Index *index, guint32 hash, guint32 id)
+{
+  index_place (index, (guint64) hash << 32 | id);
+  index->count++;
+}
+
+/* Records */
+
+static inline const Text *
+get_text (OvsPathDict *dict, guint32 token)
+{
+  return *OVS_ARENA_AT (&dict->tokens, const Text *, token);
+}
+
+static inline const Node *
+get_node (OvsPathDict *dict, guint32 path)
+{
+  return OVS_ARENA_AT (&dict->nodes, const Node, path);
+}
+
+static inline gboolean
+has_token (OvsPathDict *dict, guint64 token)
+{
+  return token < ovs_arena_get_length (&dict->tokens);
+}
+
+static inline gboolean
+has_path (OvsPathDict *dict, guint64 path)
+{
+  return path != OVS_ID_NONE && path < ovs_arena_get_length (&dict->nodes);
+}
+
+static inline gboolean
+same_token (OvsPathDict *dict, guint32 id, const char *text, gsize length)
+{
+  const Text *own = get_text (dict, id);
+
+  return own->length == length && same_bytes (own->bytes, text, length);
+}
+
+static inline gboolean
+same_path (OvsPathDict *dict, guint32 id, const char *path, gsize length)
+{
+  while (id != ROOT)
+    {
+      const Node *node = get_node (dict, id);
+      const Text *name = get_text (dict, node->name);
+
+      if (length <= name->length)
+        return FALSE;
+      length -= name->length + 1;
+      if (path[length] != '/' || !same_bytes (path + length + 1, name->bytes, name->length))
+        return FALSE;
+      id = node->parent;
+    }
+  return length == 0;
+}
+
+/* @text is the Node that is sought. */
+static inline gboolean
+same_child (OvsPathDict *dict, guint32 id, const char *text, gsize length)
+{
+  const Node *node = get_node (dict, id);
+  const Node *sought = (const Node *) text;
+
+  return node->parent == sought->parent && node->name == sought->name;
+}
+
+/* With the lock. */
+static guint32
+add_token (OvsPathDict *dict, guint32 hash, const char *text, gsize length)
+{
+  const Text **place;
+  Text *own;
+  guint32 id;
+
+  if (length > G_MAXUINT32 - sizeof (Text) - 1)
+    return OVS_ID_NONE;
+  if (!index_make_room (&dict->names))
+    return OVS_ID_NONE;
+  place = ovs_arena_prepare (&dict->tokens);
+  own = place == NULL ? NULL : ovs_chunks_alloc (&dict->texts, sizeof (Text) + length + 1);
+  if (own == NULL)
+    return OVS_ID_NONE;
+  own->length = length;
+  memcpy (own->bytes, text, length);
+  own->bytes[length] = '\0';
+  *place = own;
+  id = ovs_arena_commit (&dict->tokens);
+  index_add (&dict->names, hash, id);
+  return id;
+}
+
+/* With the lock. */
+static guint32
+add_node (OvsPathDict *dict, guint32 hash, guint32 parent, guint32 name)
+{
+  Node *node;
+  guint32 id;
+
+  if (!index_make_room (&dict->paths))
+    return OVS_ID_NONE;
+  node = ovs_arena_prepare (&dict->nodes);
+  if (node == NULL)
+    return OVS_ID_NONE;
+  *node = (Node) { parent, name };
+  id = ovs_arena_commit (&dict->nodes);
+  index_add (&dict->paths, hash, id);
+  return id;
+}
+
+/* With the lock; @text has been checked. */
+static guint32
+ensure_token (OvsPathDict *dict, const char *text, gsize length)
+{
+  guint32 hash = hash_text (dict, text, length);
+  guint32 id = index_probe (dict, &dict->names, hash, same_token, text, length);
+
+  return id != OVS_ID_NONE ? id : add_token (dict, hash, text, length);
+}
+
+/* With the lock; @path has been checked. Adds what is missing below the closest
+ * ancestor that exists, which for most paths is the parent. */
+static guint32
+ensure_path (OvsPathDict *dict, const char *path, gsize length)
+{
+  Step on_stack[STEPS_ON_STACK];
+  g_autofree Step *on_heap = NULL;
+  Step *steps = on_stack;
+  const char *end = path + length;
+  gsize n = 0, i = 0;
+  guint64 state = dict->seed;
+  guint32 id = ROOT;
+
+  for (const char *p = path; p < end; p++)
+    n += *p == '/';
+  if (n > STEPS_ON_STACK)
+    {
+      on_heap = ovs_try_alloc (n * sizeof (Step));
+      if (on_heap == NULL)
+        return OVS_ID_NONE;
+      steps = on_heap;
+    }
+  for (const char *p = path; p < end; i++)
+    {
+      p = hash_component (&state, p + 1, end);
+      steps[i] = (Step) { p, state };
+    }
+
+  for (i = n; i > 0; i--)
+    {
+      guint32 found = index_probe (dict, &dict->paths, finish_hash (steps[i - 1].state), same_path, path,
+                                   steps[i - 1].end - path);
+
+      if (found != OVS_ID_NONE)
+        {
+          id = found;
+          break;
+        }
+    }
+  for (; i < n && id != OVS_ID_NONE; i++)
+    {
+      const char *name = (i == 0 ? path : steps[i - 1].end) + 1;
+      guint32 token = ensure_token (dict, name, steps[i].end - name);
+
+      id = token == OVS_ID_NONE ? OVS_ID_NONE : add_node (dict, finish_hash (steps[i].state), id, token);
+    }
+  return id;
+}
+
+/* Checking */
+
+char *
+ovs_quote_text (const char *text, gssize length)
+{
+  gsize n = length < 0 ? strlen (text) : (gsize) length;
+  GString *quoted = g_string_new ("\"");
+
+  for (gsize i = 0; i < n;)
+    {
+      gunichar c = g_utf8_get_char_validated (text + i, n - i);
+      gsize size = 1;
+
+      if (quoted->len > LONGEST_QUOTE)
+        {
+          g_string_append (quoted, "…");
+          break;
+        }
+      if (c == (gunichar) -1 || c == (gunichar) -2 || c < 0x20 || c == 0x7f)
+        g_string_append_printf (quoted, "\\x%02x", (guint8) text[i]);
+      else if (c == '"' || c == '\\')
+        g_string_append_printf (quoted, "\\%c", (char) c);
+      else
+        {
+          size = g_utf8_skip[(guint8) text[i]];
+          g_string_append_len (quoted, text + i, size);
+        }
+      i += size;
+    }
+  g_string_append_c (quoted, '"');
+  return g_string_free (quoted, FALSE);
+}
+
+static gboolean
+fail_text (GError **error, const char *what, const char *text, gsize length, const char *fault, gsize at)
+{
+  g_autofree char *quoted = ovs_quote_text (text, length);
+
+  return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "%s %s %s at byte %" G_GSIZE_FORMAT, what, quoted, fault, at);
+}
+
+static const char *
+name_bad_byte (const char *bad)
+{
+  return *bad == '\0' ? "has a NUL" : "is not valid UTF-8";
+}
+
+static gboolean
+check_token (const char *text, gsize length, GError **error)
+{
+  const char *bad;
+
+  if (length == 0)
+    return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "token \"\" is empty: a token has at least one byte");
+  if (g_utf8_validate_len (text, length, &bad))
+    return TRUE;
+  return fail_text (error, "token", text, length, name_bad_byte (bad), bad - text);
+}
+
+/* Whether an ASCII path is right, eight bytes at a time. FALSE only means: look closer. */
+static gboolean
+path_is_plain (const char *path, gsize length)
+{
+  gsize i = 0;
+  guint64 before = 0;
+
+  if (length == 0 || path[0] != '/')
+    return FALSE;
+  for (; i + 8 <= length; i += 8)
+    {
+      guint64 word = load_word (path + i);
+      guint64 slashes;
+
+      if ((word & BYTES (0x80)) != 0 || ((word + BYTES (0x7f)) & BYTES (0x80)) != BYTES (0x80))
+        return FALSE;
+      slashes = ~((word ^ BYTES ('/')) + BYTES (0x7f)) & BYTES (0x80);
+      if ((slashes & (slashes << 8 | before)) != 0)
+        return FALSE;
+      before = slashes >> 56;
+    }
+  for (; i < length; i++)
+    {
+      if (path[i] <= 0 || (guint8) path[i] >= 0x80 || (path[i] == '/' && i > 0 && path[i - 1] == '/'))
+        return FALSE;
+    }
+  return length == 1 || path[length - 1] != '/';
+}
+
+static gboolean
+check_path (const char *path, gsize length, GError **error)
+{
+  const char *bad;
+  const char *empty;
+
+  if (path_is_plain (path, length))
+    return TRUE;
+  if (length == 0)
+    return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "path \"\" is empty: a prim path starts with \"/\"");
+  if (path[0] != '/')
+    return fail_text (error, "path", path, length, "does not start with \"/\"", 0);
+  g_utf8_validate_len (path, length, &bad);
+  empty = g_strstr_len (path, bad - path, "//");
+  if (empty != NULL)
+    return fail_text (error, "path", path, length, "has an empty component", empty + 1 - path);
+  if (bad < path + length)
+    return fail_text (error, "path", path, length, name_bad_byte (bad), bad - path);
+  if (length > 1 && path[length - 1] == '/')
+    return fail_text (error, "path", path, length, "ends with \"/\"", length - 1);
+  return TRUE;
+}
+
+static gboolean
+fail_full (GError **error, const char *what, const char *text, gsize length)
+{
+  g_autofree char *quoted = ovs_quote_text (text, length);
+
+  return ovs_fail (error, OVSTAGE_ERROR_OUT_OF_MEMORY, "no memory to intern the %s %s", what, quoted);
+}
+
+/* The interface */
+
+OvsPathDict *
+ovs_path_dict_new (void)
+{
+  OvsPathDict *dict = g_new0 (OvsPathDict, 1);
+
+  dict->refs = 1;
+  dict->seed = (guint64) g_random_int () << 32 | g_random_int ();
+  ovs_mutex_init (&dict->lock);
+  ovs_mutex_init (&dict->lists.lock);
+  ovs_arena_init (&dict->nodes, sizeof (Node));
+  ovs_arena_init (&dict->tokens, sizeof (const Text *));
+  ovs_chunks_init (&dict->texts);
+  index_init (&dict->paths);
+  index_init (&dict->names);
+
+  /* Token 0, what is no path, and the root. */
+  if (ovs_arena_prepare (&dict->tokens) == NULL || ovs_arena_prepare (&dict->nodes) == NULL)
+    g_error ("no memory for a path dictionary");
+  *OVS_ARENA_AT (&dict->tokens, const Text *, 0) = &empty_text;
+  ovs_arena_commit (&dict->tokens);
+  ovs_arena_commit (&dict->nodes);
+  ovs_arena_commit (&dict->nodes);
+  return dict;
+}
+
+OvsPathDict *
+ovs_path_dict_ref (OvsPathDict *dict)
+{
+  g_atomic_int_inc (&dict->refs);
+  return dict;
+}
+
+void
+ovs_path_dict_unref (OvsPathDict *dict)
+{
+  if (!g_atomic_int_dec_and_test (&dict->refs))
+    return;
+  g_free (dict->lists.buckets);
+  index_clear (&dict->paths);
+  index_clear (&dict->names);
+  ovs_arena_clear (&dict->nodes);
+  ovs_arena_clear (&dict->tokens);
+  ovs_chunks_clear (&dict->texts);
+  ovs_mutex_clear (&dict->lists.lock);
+  ovs_mutex_clear (&dict->lock);
+  g_free (dict);
+}
+
+guint32
+ovs_path_dict_intern_token (OvsPathDict *dict, const char *text, gssize length, GError **error)
+{
+  gsize n = length < 0 ? strlen (text) : (gsize) length;
+  guint32 id = ovs_path_dict_find_token (dict, text, n);
+
+  if (id != OVS_ID_NONE)
+    return id;
+  if (!check_token (text, n, error))
+    return OVS_ID_NONE;
+  ovs_mutex_lock (&dict->lock);
+  id = ensure_token (dict, text, n);
+  ovs_mutex_unlock (&dict->lock);
+  if (id == OVS_ID_NONE)
+    fail_full (error, "token", text, n);
+  return id;
+}
+
+guint32
+ovs_path_dict_find_token (OvsPathDict *dict, const char *text, gssize length)
+{
+  gsize n = length < 0 ? strlen (text) : (gsize) length;
+
+  return n == 0 ? OVS_ID_NONE : find (dict, &dict->names, hash_text (dict, text, n), same_token, text, n);
+}
+
+const char *
+ovs_path_dict_get_token_text (OvsPathDict *dict, guint64 token, gsize *length)
+{
+  const Text *text;
+
+  if (!has_token (dict, token))
+    return NULL;
+  text = get_text (dict, token);
+  if (length != NULL)
+    *length = text->length;
+  return text->bytes;
+}
+
+guint32
+ovs_path_dict_intern_path (OvsPathDict *dict, const char *path, gssize length, GError **error)
+{
+  gsize n = length < 0 ? strlen (path) : (gsize) length;
+  guint32 id = ovs_path_dict_find_path (dict, path, n);
+
+  if (id != OVS_ID_NONE)
+    return id;
+  if (!check_path (path, n, error))
+    return OVS_ID_NONE;
+  ovs_mutex_lock (&dict->lock);
+  id = ensure_path (dict, path, n);
+  ovs_mutex_unlock (&dict->lock);
+  if (id == OVS_ID_NONE)
+    fail_full (error, "path", path, n);
+  return id;
+}
+
+guint32
+ovs_path_dict_find_path (OvsPathDict *dict, const char *path, gssize length)
+{
+  gsize n = length < 0 ? strlen (path) : (gsize) length;
+  const char *end = path + n;
+  guint64 state = dict->seed;
+
+  if (n == 0 || path[0] != '/')
+    return OVS_ID_NONE;
+  if (n == 1)
+    return ROOT;
+  for (const char *p = path; p < end;)
+    p = hash_component (&state, p + 1, end);
+  return find (dict, &dict->paths, finish_hash (state), same_path, path, n);
+}
+
+guint32
+ovs_path_dict_intern_child (OvsPathDict *dict, guint32 parent, guint32 token)
+{
+  Node sought = { parent, token };
+  guint32 on_stack[STEPS_ON_STACK];
+  g_autofree guint32 *on_heap = NULL;
+  guint32 *names = on_stack;
+  guint64 state = dict->seed;
+  guint32 depth, hash, id;
+  const Text *text;
+
+  if (!has_path (dict, parent) || token == OVS_ID_NONE || !has_token (dict, token))
+    return OVS_ID_NONE;
+  text = get_text (dict, token);
+  if (memchr (text->bytes, '/', text->length) != NULL)
+    return OVS_ID_NONE;
+
+  depth = ovs_path_dict_get_depth (dict, parent);
+  if (depth >= STEPS_ON_STACK)
+    {
+      names = on_heap = ovs_try_alloc (((gsize) depth + 1) * sizeof (guint32));
+      if (names == NULL)
+        return OVS_ID_NONE;
+    }
+  names[depth] = token;
+  for (guint32 i = depth, path = parent; i > 0; i--)
+    {
+      const Node *node = get_node (dict, path);
+
+      names[i - 1] = node->name;
+      path = node->parent;
+    }
+  for (guint32 i = 0; i <= depth; i++)
+    {
+      text = get_text (dict, names[i]);
+      hash_component (&state, text->bytes, text->bytes + text->length);
+    }
+  hash = finish_hash (state);
+
+  id = find (dict, &dict->paths, hash, same_child, (const char *) &sought, sizeof sought);
+  if (id != OVS_ID_NONE)
+    return id;
+  ovs_mutex_lock (&dict->lock);
+  id = index_probe (dict, &dict->paths, hash, same_child, (const char *) &sought, sizeof sought);
+  if (id == OVS_ID_NONE)
+    id = add_node (dict, hash, parent, token);
+  ovs_mutex_unlock (&dict->lock);
+  return id;
+}
+
+gboolean
+ovs_path_dict_has_path (OvsPathDict *dict, guint64 path)
+{
+  return has_path (dict, path);
+}
+
+char *
+ovs_path_dict_dup_path (OvsPathDict *dict, guint64 path)
+{
+  gsize length = 0;
+  char *text, *p;
+
+  if (!has_path (dict, path))
+    return NULL;
+  if (path == ROOT)
+    return g_strdup ("/");
+  for (guint32 id = path; id != ROOT; id = get_node (dict, id)->parent)
+    length += get_text (dict, get_node (dict, id)->name)->length + 1;
+  text = g_malloc (length + 1);
+  p = text + length;
+  *p = '\0';
+  for (guint32 id = path; id != ROOT; id = get_node (dict, id)->parent)
+    {
+      const Text *name = get_text (dict, get_node (dict, id)->name);
+
+      p -= name->length;
+      memcpy (p, name->bytes, name->length);
+      *--p = '/';
+    }
+  return text;
+}
+
+guint32
+ovs_path_dict_get_parent (OvsPathDict *dict, guint32 path)
+{
+  return has_path (dict, path) ? get_node (dict, path)->parent : OVS_ID_NONE;
+}
+
+guint32
+ovs_path_dict_get_name (OvsPathDict *dict, guint32 path)
+{
+  return has_path (dict, path) ? get_node (dict, path)->name : OVS_ID_NONE;
+}
+
+guint32
+ovs_path_dict_get_depth (OvsPathDict *dict, guint32 path)
+{
+  guint32 depth = 0;
+
+  if (!has_path (dict, path))
+    return 0;
+  for (; path != ROOT; path = get_node (dict, path)->parent)
+    depth++;
+  return depth;
+}
+
+guint32
+ovs_path_dict_get_root (OvsPathDict *dict)
+{
+  return ROOT;
+}
+
+guint32
+ovs_path_dict_get_last_path (OvsPathDict *dict)
+{
+  return ovs_arena_get_length (&dict->nodes) - 1;
+}
+
+guint32
+ovs_path_dict_get_last_token (OvsPathDict *dict)
+{
+  return ovs_arena_get_length (&dict->tokens) - 1;
+}
+
+OvsPathListTable *
+ovs_path_dict_get_lists (OvsPathDict *dict)
+{
+  return &dict->lists;
+}
+
+void
+ovs_path_dict_block (OvsPathDict *dict)
+{
+  ovs_mutex_lock (&dict->lock);
+}
+
+void
+ovs_path_dict_unblock (OvsPathDict *dict)
+{
+  ovs_mutex_unlock (&dict->lock);
+}

@@ -1,0 +1,597 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later
+ * SPDX-FileCopyrightText: 2026 The libovstage authors
+ */
+
+#include "config.h"
+
+#include "tensor/ovs-payload.h"
+
+#include "base/ovs-sync.h"
+
+#include <string.h>
+
+OvstageWriteData *
+ovs_payload_new (OvstageTensor *tensor)
+{
+  OvstageWriteData *payload = g_new0 (OvstageWriteData, 1);
+
+  payload->refs = 1;
+  payload->kind = OVS_PAYLOAD_FIXED;
+  payload->tensor = tensor != NULL ? ovs_tensor_ref (tensor) : NULL;
+  return payload;
+}
+
+OvstageWriteData *
+ovs_payload_ref (OvstageWriteData *payload)
+{
+  g_atomic_int_inc (&payload->refs);
+  return payload;
+}
+
+static void
+forget_shared (gpointer data)
+{
+  OVS_TSAN_ACQUIRE (data);
+}
+
+/* GLib counts these blocks where ThreadSanitizer cannot see it. */
+static void
+release_shared (gconstpointer data)
+{
+  if (data == NULL)
+    return;
+  OVS_TSAN_RELEASE (data);
+  g_atomic_rc_box_release_full ((gpointer) data, forget_shared);
+}
+
+static gpointer
+copy_shared (gconstpointer data, gsize n, gsize item_size)
+{
+  gpointer copy;
+
+  if (data == NULL)
+    return NULL;
+  copy = g_atomic_rc_box_alloc (MAX (n, 1) * item_size);
+  if (n > 0)
+    memcpy (copy, data, n * item_size);
+  return copy;
+}
+
+void
+ovs_payload_unref (OvstageWriteData *payload)
+{
+  if (!g_atomic_int_dec_and_test (&payload->refs))
+    return;
+
+  g_clear_pointer (&payload->tensor, ovs_tensor_unref);
+  release_shared (payload->index_map);
+  release_shared (payload->mask);
+  g_free (payload);
+}
+
+void
+ovs_payload_set_index_map (OvstageWriteData *payload, const guint32 *map, gsize n)
+{
+  guint32 *old = payload->index_map;
+
+  payload->index_map = copy_shared (map, n, sizeof *map);
+  payload->n_index_map = map != NULL ? n : 0;
+  release_shared (old);
+}
+
+void
+ovs_payload_set_mask (OvstageWriteData *payload, const guint64 *words, gsize n)
+{
+  guint64 *old = payload->mask;
+
+  payload->mask = copy_shared (words, n, sizeof *words);
+  payload->n_mask_words = words != NULL ? n : 0;
+  release_shared (old);
+}
+
+static guint64
+n_words_for (guint32 count)
+{
+  return ((guint64) count + 63) / 64;
+}
+
+/* Product of the trailing axes; the tensor passed the check, so it fits. */
+static gint64
+n_row_elements (const OvstageTensor *tensor)
+{
+  gint64 n = 1;
+
+  for (gint i = 1; i < tensor->ndim; i++)
+    n *= tensor->shape[i];
+  return n;
+}
+
+/* Where the values of the rows are: base, strides and the axes within a row.
+ * Everything is counted in bits first; a step or run that is not whole bytes
+ * cannot be addressed, and FALSE says so. */
+static gboolean
+plan_source (const OvstageTensor *tensor, OvsRows *rows)
+{
+  gint64 element_bits = ovs_dtype_row_bits (tensor->dtype);
+  gint64 run = element_bits;
+  gint64 row_bits = element_bits * n_row_elements (tensor);
+  gint64 row_stride;
+  gint n_inner = 0;
+
+  rows->base = tensor->data;
+  rows->n_rows = tensor->ndim > 0 ? tensor->shape[0] : 1;
+  row_stride = row_bits;
+
+  if (row_bits > 0 && rows->n_rows > 0)
+    {
+      if (rows->n_rows > 1)
+        row_stride = tensor->strides[0] * element_bits;
+
+      /* Innermost first. Axes that continue the run join it; the others are kept,
+       * merged with the one before where their steps allow. */
+      for (gint i = tensor->ndim - 1; i > 0; i--)
+        {
+          gint64 extent = tensor->shape[i];
+          gint64 step = tensor->strides[i] * element_bits;
+
+          if (extent == 1)
+            continue;
+          if (n_inner == 0 && step == run)
+            {
+              run *= extent;
+            }
+          else if (n_inner > 0 && step == rows->inner_stride[n_inner - 1] * rows->inner_extent[n_inner - 1])
+            {
+              rows->inner_extent[n_inner - 1] *= extent;
+            }
+          else
+            {
+              rows->inner_extent[n_inner] = extent;
+              rows->inner_stride[n_inner] = step;
+              n_inner++;
+            }
+        }
+    }
+  else
+    {
+      run = row_bits;
+    }
+
+  if (run % 8 != 0 || row_stride % 8 != 0)
+    return FALSE;
+
+  /* Outermost first, in bytes. */
+  for (gint i = 0; i < n_inner / 2; i++)
+    {
+      gint j = n_inner - 1 - i;
+      gint64 extent = rows->inner_extent[i];
+      gint64 step = rows->inner_stride[i];
+
+      rows->inner_extent[i] = rows->inner_extent[j];
+      rows->inner_stride[i] = rows->inner_stride[j];
+      rows->inner_extent[j] = extent;
+      rows->inner_stride[j] = step;
+    }
+  for (gint i = 0; i < n_inner; i++)
+    {
+      if (rows->inner_stride[i] % 8 != 0)
+        return FALSE;
+      rows->inner_stride[i] /= 8;
+    }
+
+  rows->n_inner = n_inner;
+  rows->item_size = (gsize) run / 8;
+  rows->row_size = (gsize) row_bits / 8;
+  rows->row_stride = row_stride / 8;
+  rows->row_compact = n_inner == 0;
+  rows->compact = rows->row_compact && rows->row_stride == (gint64) rows->row_size;
+  return TRUE;
+}
+
+gboolean
+ovs_payload_check_form (const OvstageWriteData *payload, GError **error)
+{
+  const OvstageTensor *tensor = payload->tensor;
+  char text[OVS_DTYPE_TEXT_MAX];
+  gsize n_bytes;
+
+  /* W2 */
+  if (tensor == NULL)
+    return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "tensor: none given, expected one");
+
+  /* W11 */
+  if (payload->index_map != NULL && payload->mask != NULL)
+    return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "index_map and mask: both given, expected one at most");
+  if ((payload->index_map != NULL || payload->mask != NULL) && payload->count == 0)
+    return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "count is 0, expected the number of elements that the %s is for",
+                     payload->mask != NULL ? "mask" : "index_map");
+  if (payload->index_map != NULL && payload->n_index_map < payload->count)
+    return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT,
+                     "index_map has %" G_GSIZE_FORMAT " entries, expected at least %u (count)", payload->n_index_map,
+                     payload->count);
+  if (payload->mask != NULL && payload->n_mask_words < n_words_for (payload->count))
+    return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT,
+                     "mask has %" G_GSIZE_FORMAT " words, expected at least %" G_GUINT64_FORMAT " for count %u",
+                     payload->n_mask_words, n_words_for (payload->count), payload->count);
+
+  /* W24 */
+  if (!ovs_tensor_check (tensor, "tensor", &n_bytes, error))
+    return FALSE;
+
+  /* W25 */
+  if (tensor->dtype.bits % 8 != 0)
+    {
+      OvsRows rows;
+      gint64 row_elements = n_row_elements (tensor);
+
+      ovs_dtype_format (tensor->dtype, text);
+      if (tensor->flags & OVS_TENSOR_SUBBYTE_PADDED)
+        return ovs_fail (error, OVSTAGE_ERROR_NOT_SUPPORTED,
+                         "tensor: elements of %s are padded to whole bytes, expected packed ones", text);
+      if ((ovs_dtype_row_bits (tensor->dtype) * (guint64) row_elements) % 8 != 0)
+        return ovs_fail (error, OVSTAGE_ERROR_NOT_SUPPORTED,
+                         "tensor: a row of %" G_GINT64_FORMAT " x %s is not a whole number of bytes", row_elements, text);
+      if (!plan_source (tensor, &rows))
+        return ovs_fail (error, OVSTAGE_ERROR_NOT_SUPPORTED,
+                         "tensor: the strides of %s lead to elements that do not begin at a byte", text);
+    }
+
+  /* W26 */
+  if (tensor->data == NULL && n_bytes > 0)
+    return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "tensor: data is NULL, expected %" G_GSIZE_FORMAT " bytes",
+                     n_bytes);
+
+  return TRUE;
+}
+
+/* Whether an entry is at or above @limit. No branch within a block, so that it can be vectorised. */
+static __attribute__ ((optimize ("O3"))) gboolean
+find_above (const guint32 *map, gsize n, guint32 limit, gsize *position)
+{
+  enum
+  {
+    BLOCK = 4096,
+  };
+
+  for (gsize start = 0; start < n; start += BLOCK)
+    {
+      gsize end = MIN (n, start + BLOCK);
+      guint32 bad = 0;
+
+      for (gsize i = start; i < end; i++)
+        bad |= (guint32) (map[i] >= limit);
+      if (G_LIKELY (bad == 0))
+        continue;
+      while (map[start] < limit)
+        start++;
+      *position = start;
+      return TRUE;
+    }
+  return FALSE;
+}
+
+/* In plain operations: the instruction is newer than our baseline, and the compiler's stand-in is a call. */
+static inline gsize
+popcount (guint64 word)
+{
+  word -= (word >> 1) & G_GUINT64_CONSTANT (0x5555555555555555);
+  word = (word & G_GUINT64_CONSTANT (0x3333333333333333)) + ((word >> 2) & G_GUINT64_CONSTANT (0x3333333333333333));
+  word = (word + (word >> 4)) & G_GUINT64_CONSTANT (0x0f0f0f0f0f0f0f0f);
+  return (gsize) ((word * G_GUINT64_CONSTANT (0x0101010101010101)) >> 56);
+}
+
+static gsize
+count_bits (const guint64 *words, guint32 count)
+{
+  gsize n = 0;
+  gsize n_full = count / 64;
+
+  for (gsize i = 0; i < n_full; i++)
+    n += popcount (words[i]);
+  if (count % 64 != 0)
+    n += popcount (words[n_full] & ((G_GUINT64_CONSTANT (1) << (count % 64)) - 1));
+  return n;
+}
+
+gboolean
+ovs_payload_resolve (const OvstageWriteData *payload, gsize n_prims, OvsRows *rows, GError **error)
+{
+  OvstageTensor *tensor = payload->tensor;
+  gint64 n_rows = tensor->ndim > 0 ? tensor->shape[0] : 1;
+  gint64 lanes = tensor->dtype.lanes * n_row_elements (tensor);
+  guint64 count = payload->count > 0 ? payload->count : n_prims;
+  gsize position;
+
+  /* W6, and W14: a mask does not change that there is a row for every element. */
+  if (payload->index_map == NULL && (guint64) n_rows != count)
+    return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT,
+                     "tensor: %" G_GINT64_FORMAT " rows for %" G_GUINT64_FORMAT
+                     " elements (%s): without an index map both must agree",
+                     n_rows, count, payload->count > 0 ? "count" : "prims of the query");
+
+  /* W10 */
+  if (count > n_prims)
+    return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT,
+                     "count is %" G_GUINT64_FORMAT ", expected at most %" G_GSIZE_FORMAT " (prims of the query)", count,
+                     n_prims);
+  if (count > G_MAXUINT32)
+    return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "the query has %" G_GUINT64_FORMAT " prims, expected at most %u",
+                     count, G_MAXUINT32);
+
+  /* W12 */
+  if (payload->index_map != NULL && n_rows <= G_MAXUINT32 &&
+      find_above (payload->index_map, (gsize) count, (guint32) n_rows, &position))
+    return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT,
+                     "index_map[%" G_GSIZE_FORMAT "] is %u, expected below %" G_GINT64_FORMAT " (rows)", position,
+                     payload->index_map[position], n_rows);
+
+  /* W31 */
+  if (lanes <= 0 || lanes > G_MAXUINT16)
+    return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT,
+                     "tensor: %u lanes and trailing axes of %" G_GINT64_FORMAT " elements make %" G_GINT64_FORMAT
+                     " lanes, expected 1 to 65535",
+                     tensor->dtype.lanes, n_row_elements (tensor), lanes);
+
+  plan_source (tensor, rows);
+  rows->dtype = tensor->dtype;
+  rows->dtype.lanes = (guint16) lanes;
+  rows->count = (guint32) count;
+  rows->tensor = tensor;
+  rows->index_map = payload->index_map;
+  rows->mask = payload->mask;
+  rows->n_selected = payload->mask != NULL ? count_bits (payload->mask, rows->count) : rows->count;
+  return TRUE;
+}
+
+void
+ovs_rows_hold (OvsRows *rows)
+{
+  ovs_tensor_ref (rows->tensor);
+  if (rows->index_map != NULL)
+    g_atomic_rc_box_acquire ((gpointer) rows->index_map);
+  if (rows->mask != NULL)
+    g_atomic_rc_box_acquire ((gpointer) rows->mask);
+}
+
+void
+ovs_rows_release (OvsRows *rows)
+{
+  g_clear_pointer (&rows->tensor, ovs_tensor_unref);
+  release_shared (g_steal_pointer (&rows->index_map));
+  release_shared (g_steal_pointer (&rows->mask));
+}
+
+/* The copy loops are written once and made for each common size of a row, which
+ * turns the memcpy() into a few moves. Rows need no alignment. */
+#define FOR_ROW_SIZE(size, call)                                                                                       \
+  switch (size)                                                                                                        \
+    {                                                                                                                  \
+    case 1: call (1); break;                                                                                           \
+    case 2: call (2); break;                                                                                           \
+    case 3: call (3); break;                                                                                           \
+    case 4: call (4); break;                                                                                           \
+    case 6: call (6); break;                                                                                           \
+    case 8: call (8); break;                                                                                           \
+    case 12: call (12); break;                                                                                         \
+    case 16: call (16); break;                                                                                         \
+    case 24: call (24); break;                                                                                         \
+    case 32: call (32); break;                                                                                         \
+    case 48: call (48); break;                                                                                         \
+    case 64: call (64); break;                                                                                         \
+    case 128: call (128); break;                                                                                       \
+    default: call (size); break;                                                                                       \
+    }
+
+static inline __attribute__ ((always_inline)) void
+copy_stepped (guint8 *restrict dst, const guint8 *restrict src, gsize n, gint64 step, gsize size)
+{
+  for (; n > 0; n--)
+    {
+      memcpy (dst, src, size);
+      dst += size;
+      src += step;
+    }
+}
+
+static inline __attribute__ ((always_inline)) void
+copy_gathered (guint8 *restrict dst, const guint8 *restrict src, const guint32 *restrict map, gsize n, gint64 step,
+               gsize size)
+{
+  for (gsize i = 0; i < n; i++)
+    memcpy (dst + i * size, src + (gint64) map[i] * step, size);
+}
+
+static void
+copy_run (guint8 *dst, const guint8 *src, gsize n, gint64 step, gsize size)
+{
+  if (step == (gint64) size)
+    {
+      memcpy (dst, src, n * size);
+      return;
+    }
+#define CALL(s) copy_stepped (dst, src, n, step, s)
+  FOR_ROW_SIZE (size, CALL)
+#undef CALL
+}
+
+static void
+gather_runs (guint8 *dst, const guint8 *src, const guint32 *map, gsize n, gint64 step, gsize size)
+{
+  if (step == (gint64) size)
+    {
+      /* The step is a constant as well. */
+#define CALL(s) copy_gathered (dst, src, map, n, (gint64) (s), s)
+      FOR_ROW_SIZE (size, CALL)
+#undef CALL
+    }
+  else
+    {
+#define CALL(s) copy_gathered (dst, src, map, n, step, s)
+      FOR_ROW_SIZE (size, CALL)
+#undef CALL
+    }
+}
+
+/* One row whose bytes do not lie together: outer axes counted by hand, the last one in a loop. */
+static guint8 *
+copy_row (const OvsRows *rows, const guint8 *src, guint8 *dst)
+{
+  gint last = rows->n_inner - 1;
+  gsize extent = (gsize) rows->inner_extent[last];
+  gsize chunk = extent * rows->item_size;
+  gint64 at[OVS_MAX_DIMS] = { 0 };
+
+  for (;;)
+    {
+      gint axis;
+
+      copy_run (dst, src, extent, rows->inner_stride[last], rows->item_size);
+      dst += chunk;
+
+      for (axis = last - 1; axis >= 0; axis--)
+        {
+          src += rows->inner_stride[axis];
+          if (++at[axis] < rows->inner_extent[axis])
+            break;
+          src -= rows->inner_stride[axis] * rows->inner_extent[axis];
+          at[axis] = 0;
+        }
+      if (axis < 0)
+        return dst;
+    }
+}
+
+/* Rows with a single inner axis, such as a transposed matrix. */
+static inline __attribute__ ((always_inline)) void
+copy_two_axes (guint8 *restrict dst, const guint8 *restrict src, gsize n, gint64 row_step, gsize extent, gint64 step,
+               gsize size)
+{
+  for (; n > 0; n--)
+    {
+      const guint8 *item = src;
+
+      for (gsize j = 0; j < extent; j++)
+        {
+          memcpy (dst, item, size);
+          dst += size;
+          item += step;
+        }
+      src += row_step;
+    }
+}
+
+static void
+copy_inner (const OvsRows *rows, const guint32 *map, gsize first, gsize n, guint8 *dst)
+{
+  if (map == NULL && rows->n_inner == 1)
+    {
+      const guint8 *src = rows->base + (gint64) first * rows->row_stride;
+
+#define CALL(s)                                                                                                        \
+  copy_two_axes (dst, src, n, rows->row_stride, (gsize) rows->inner_extent[0], rows->inner_stride[0], s)
+      FOR_ROW_SIZE (rows->item_size, CALL)
+#undef CALL
+      return;
+    }
+
+  for (gsize i = 0; i < n; i++)
+    {
+      gint64 row = map != NULL ? (gint64) map[i] : (gint64) (first + i);
+
+      dst = copy_row (rows, rows->base + row * rows->row_stride, dst);
+    }
+}
+
+void
+ovs_rows_copy (const OvsRows *rows, guint32 first, guint32 n, guint8 *dst)
+{
+  if (n == 0)
+    return;
+
+  if (rows->index_map != NULL)
+    {
+      const guint32 *map = rows->index_map + first;
+
+      if (rows->row_compact)
+        gather_runs (dst, rows->base, map, n, rows->row_stride, rows->row_size);
+      else
+        copy_inner (rows, map, 0, n, dst);
+    }
+  else if (rows->row_compact)
+    {
+      copy_run (dst, rows->base + (gint64) first * rows->row_stride, n, rows->row_stride, rows->row_size);
+    }
+  else
+    {
+      copy_inner (rows, NULL, first, n, dst);
+    }
+}
+
+/* A bit at a time with the copy in between: decoding several at once to save
+ * branches was measured and is slower, as it parts the loads from one another. */
+static inline __attribute__ ((always_inline)) gsize
+copy_selected (const guint8 *restrict base, const guint64 *restrict mask, guint32 first, guint32 end, gint64 step,
+               gsize size, guint8 *restrict dst, guint32 *restrict elements)
+{
+  gsize n = 0;
+
+  for (guint64 at = first; at < end; at += 64)
+    {
+      guint64 word = mask[at / 64];
+      const guint8 *src = base + (gint64) at * step;
+
+      if (end - at < 64)
+        word &= (G_GUINT64_CONSTANT (1) << (end - at)) - 1;
+
+      if (word == G_MAXUINT64)
+        {
+          if (step == (gint64) size)
+            memcpy (dst + n * size, src, 64 * size);
+          else
+            copy_stepped (dst + n * size, src, 64, step, size);
+          for (guint32 i = 0; i < 64; i++)
+            elements[n + i] = (guint32) at + i;
+          n += 64;
+          continue;
+        }
+
+      for (; word != 0; word &= word - 1)
+        {
+          guint32 bit = (guint32) __builtin_ctzll (word);
+
+          memcpy (dst + n * size, src + (gint64) bit * step, size);
+          elements[n++] = (guint32) at + bit;
+        }
+    }
+  return n;
+}
+
+gsize
+ovs_rows_copy_masked (const OvsRows *rows, guint32 first, guint32 n, guint8 *dst, guint32 *elements)
+{
+  guint32 end = first + n;
+  gsize n_selected = 0;
+
+  if (n == 0)
+    return 0;
+
+  if (!rows->row_compact)
+    {
+      /* With rows of no bytes this only lists the elements. */
+      n_selected = copy_selected (rows->base, rows->mask, first, end, 0, 0, dst, elements);
+      copy_inner (rows, elements, 0, n_selected, dst);
+    }
+  else if (rows->row_stride == (gint64) rows->row_size)
+    {
+#define CALL(s) n_selected = copy_selected (rows->base, rows->mask, first, end, (gint64) (s), s, dst, elements)
+      FOR_ROW_SIZE (rows->row_size, CALL)
+#undef CALL
+    }
+  else
+    {
+#define CALL(s) n_selected = copy_selected (rows->base, rows->mask, first, end, rows->row_stride, s, dst, elements)
+      FOR_ROW_SIZE (rows->row_size, CALL)
+#undef CALL
+    }
+  return n_selected;
+}

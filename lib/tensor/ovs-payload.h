@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later
+ * SPDX-FileCopyrightText: 2026 The libovstage authors
+ */
+
+/* What a write brings: tensors with an optional index map or mask, and the rules
+ * that turn them into rows. Checks follow the order of BEHAVIOUR "Status codes":
+ * ovs_payload_check_form() is the tier "payload form", ovs_payload_resolve() the
+ * tier "rows". Nothing here knows prims, floors or columns. */
+
+#pragma once
+
+#include "tensor/ovs-tensor.h"
+
+typedef enum
+{
+  OVS_PAYLOAD_FIXED,
+} OvsPayloadKind;
+
+struct _OvstageWriteData
+{
+  gint refs; /* (atomic) */
+  OvsPayloadKind kind;
+  OvstageTensor *tensor; /* (owned) */
+  guint32 count;         /* 0: every prim of the query */
+  guint32 *index_map;    /* (owned) (nullable) g_atomic_rc_box */
+  gsize n_index_map;
+  guint64 *mask;         /* (owned) (nullable) g_atomic_rc_box */
+  gsize n_mask_words;
+  OvstageSemantic semantic;
+  guint64 sync_stream;
+  guint64 sync_event;
+};
+
+/* The rows of a payload for a query of some length. Borrows from the payload
+ * unless ovs_rows_hold() was called. */
+typedef struct
+{
+  OvstageDataType dtype; /* canonical: trailing axes folded into lanes */
+  gsize row_size;        /* bytes, > 0 */
+  guint32 count;         /* logical elements */
+  gint64 n_rows;         /* rows in the source */
+  OvstageTensor *tensor;
+  const guint32 *index_map; /* (nullable) count entries, all below n_rows */
+  const guint64 *mask;      /* (nullable) ceil (count / 64) words */
+  gsize n_selected;         /* elements the mask selects; count without one */
+  /* The source, with extents of 1 dropped and runs that are compact merged. */
+  const guint8 *base;
+  gint64 row_stride;     /* bytes from one row to the next */
+  gboolean row_compact;  /* the bytes of one row lie together */
+  gboolean compact;      /* the rows do too: row_compact and row_stride == row_size */
+  gint n_inner;          /* axes within a row, when not row_compact */
+  gint64 inner_extent[OVS_MAX_DIMS];
+  gint64 inner_stride[OVS_MAX_DIMS]; /* bytes */
+  gsize item_size;       /* bytes of the innermost run */
+} OvsRows;
+
+OvstageWriteData *ovs_payload_new (OvstageTensor *tensor);
+OvstageWriteData *ovs_payload_ref (OvstageWriteData *payload);
+void ovs_payload_unref (OvstageWriteData *payload);
+/* NULL clears; an empty map is kept, and refused by the form check. The same for masks. */
+void ovs_payload_set_index_map (OvstageWriteData *payload, const guint32 *map, gsize n);
+void ovs_payload_set_mask (OvstageWriteData *payload, const guint64 *words, gsize n);
+
+/* W2, W11, W24, W25, W26 in that order. Devices (W27, W32) are looked up by the caller right after. */
+gboolean ovs_payload_check_form (const OvstageWriteData *payload, GError **error);
+/* W3 to W6, W10, W12, W31 in that order, for a query of @n_prims. The payload passed the form check. */
+gboolean ovs_payload_resolve (const OvstageWriteData *payload, gsize n_prims, OvsRows *rows, GError **error);
+
+/* References to tensor, map and mask, so that the rows outlive the payload and its setters. */
+void ovs_rows_hold (OvsRows *rows);
+void ovs_rows_release (OvsRows *rows);
+
+/* Elements [first, first + n) to @dst, row after row, through the index map and whatever strides. Ignores the mask. */
+void ovs_rows_copy (const OvsRows *rows, guint32 first, guint32 n, guint8 *dst);
+/* Of elements [first, first + n) with first a multiple of 64, those the mask selects: their rows to @dst, one after
+ * another, and their element numbers to @elements. Gives how many. */
+gsize ovs_rows_copy_masked (const OvsRows *rows, guint32 first, guint32 n, guint8 *dst, guint32 *elements);
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (OvstageWriteData, ovs_payload_unref)

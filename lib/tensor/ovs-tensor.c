@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later
+ * SPDX-FileCopyrightText: 2026 The libovstage authors
+ */
+
+#include "config.h"
+
+#include "tensor/ovs-tensor.h"
+
+#include <string.h>
+
+OvstageTensor *
+ovs_tensor_new (OvstageDataType dtype, gint32 device_type, gint32 device_id, gint32 ndim, const gint64 *shape,
+                const gint64 *strides, gpointer data, guint32 flags, GDestroyNotify destroy, gpointer owner)
+{
+  OvstageTensor *tensor;
+  gsize n_dims = (shape != NULL && ndim > 0 && ndim <= OVS_MAX_DIMS) ? (gsize) ndim : 0;
+
+  tensor = g_malloc (sizeof *tensor + 2 * n_dims * sizeof (gint64));
+  tensor->refs = 1;
+  tensor->dtype = dtype;
+  tensor->device_type = device_type;
+  tensor->device_id = device_id;
+  tensor->ndim = ndim;
+  tensor->flags = flags;
+  tensor->data = data;
+  tensor->shape = NULL;
+  tensor->strides = NULL;
+  tensor->destroy = destroy;
+  tensor->owner = owner;
+
+  if (n_dims > 0)
+    {
+      tensor->shape = tensor->dims;
+      tensor->strides = tensor->dims + n_dims;
+      memcpy (tensor->shape, shape, n_dims * sizeof (gint64));
+      if (strides != NULL)
+        {
+          memcpy (tensor->strides, strides, n_dims * sizeof (gint64));
+        }
+      else
+        {
+          /* Unsigned: the extents are not checked yet and may overflow. */
+          guint64 step = 1;
+
+          for (gsize i = n_dims; i-- > 0;)
+            {
+              tensor->strides[i] = (gint64) step;
+              step *= (guint64) MAX (shape[i], 1);
+            }
+        }
+    }
+
+  return tensor;
+}
+
+OvstageTensor *
+ovs_tensor_ref (OvstageTensor *tensor)
+{
+  g_atomic_int_inc (&tensor->refs);
+  return tensor;
+}
+
+void
+ovs_tensor_unref (OvstageTensor *tensor)
+{
+  if (!g_atomic_int_dec_and_test (&tensor->refs))
+    return;
+
+  if (tensor->destroy != NULL)
+    tensor->destroy (tensor->owner);
+  g_free (tensor);
+}
+
+gboolean
+ovs_tensor_check (const OvstageTensor *tensor, const char *what, gsize *n_bytes, GError **error)
+{
+  gint64 element_bits;
+  gint64 total_bits;
+  gint64 span_bits = 0;
+  gboolean empty = FALSE;
+
+  if (tensor->dtype.bits == 0)
+    return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "%s: bits of the data type are 0, expected 1 to 255", what);
+  if (tensor->dtype.lanes == 0)
+    return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "%s: lanes of the data type are 0, expected 1 to 65535", what);
+  if (tensor->ndim < 0 || tensor->ndim > OVS_MAX_DIMS)
+    return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "%s: ndim is %d, expected 0 to %d", what, tensor->ndim,
+                     OVS_MAX_DIMS);
+  if (tensor->ndim > 0 && tensor->shape == NULL)
+    return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "%s: shape is NULL, expected %d extents", what, tensor->ndim);
+
+  for (gint i = 0; i < tensor->ndim; i++)
+    {
+      if (tensor->shape[i] < 0)
+        return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT,
+                         "%s: shape[%d] is %" G_GINT64_FORMAT ", expected >= 0", what, i, tensor->shape[i]);
+      empty = empty || tensor->shape[i] == 0;
+    }
+
+  /* In bits, and skipping the extents that are 0, so that no partial product can overflow later on. */
+  element_bits = ovs_dtype_row_bits (tensor->dtype);
+  total_bits = element_bits;
+  for (gint i = 0; i < tensor->ndim; i++)
+    {
+      if (tensor->shape[i] > 0 && __builtin_mul_overflow (total_bits, tensor->shape[i], &total_bits))
+        return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT,
+                         "%s: the size overflows at shape[%d], which is %" G_GINT64_FORMAT, what, i, tensor->shape[i]);
+    }
+  if (total_bits > G_MAXINT64 - 7)
+    return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "%s: the size overflows", what);
+
+  /* How far strides lead from the first element. Both signs added up is more than
+   * any element is away, and still far more than memory can hold. */
+  for (gint i = 0; i < tensor->ndim && !empty; i++)
+    {
+      gint64 reach;
+
+      if (tensor->shape[i] <= 1)
+        continue;
+      if (tensor->strides[i] == G_MININT64 ||
+          __builtin_mul_overflow (ABS (tensor->strides[i]), tensor->shape[i], &reach) ||
+          __builtin_mul_overflow (reach, element_bits, &reach) || __builtin_add_overflow (span_bits, reach, &span_bits))
+        return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT,
+                         "%s: the size overflows at strides[%d], which is %" G_GINT64_FORMAT, what, i, tensor->strides[i]);
+    }
+
+  if (n_bytes != NULL)
+    *n_bytes = empty ? 0 : ((gsize) total_bits + 7) / 8;
+  return TRUE;
+}
+
+gboolean
+ovs_tensor_is_compact (const OvstageTensor *tensor)
+{
+  gint64 step = 1;
+
+  for (gint i = 0; i < tensor->ndim; i++)
+    {
+      if (tensor->shape[i] == 0)
+        return TRUE;
+    }
+  for (gint i = tensor->ndim - 1; i >= 0; i--)
+    {
+      if (tensor->shape[i] != 1 && tensor->strides[i] != step)
+        return FALSE;
+      step *= tensor->shape[i];
+    }
+  return TRUE;
+}
+
+gint64
+ovs_tensor_n_elements (const OvstageTensor *tensor)
+{
+  gint64 n = 1;
+
+  for (gint i = 0; i < tensor->ndim; i++)
+    n *= tensor->shape[i];
+  return n;
+}
