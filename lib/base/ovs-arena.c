@@ -8,9 +8,6 @@
 
 #include "base/ovs-arena.h"
 
-#define FIRST_CHUNK 1024
-#define LARGEST_CHUNK (64 * 1024)
-#define CHUNK_ALIGNMENT 4
 #define HUGE_PAGE ((gsize) 2 * 1024 * 1024)
 
 static gint fail_after = -1; /* (atomic) */
@@ -39,26 +36,32 @@ ovs_try_alloc_fail_after (gint n)
   g_atomic_int_set (&fail_after, n);
 }
 
+static gsize
+round_to_huge_page (gsize size)
+{
+  return (size + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+}
+
 /* Tables that are probed at random spend their time in misses of the TLB, which
  * huge pages save. A mapping of our own is also known to be zero without a touch. */
 gpointer
 ovs_segment_alloc (gsize size)
 {
-  gsize whole, before;
+  gsize before;
   guint8 *map;
 
   if (size < HUGE_PAGE)
     return ovs_try_alloc0 (size);
-  if (is_refused () || !g_size_checked_add (&whole, size, HUGE_PAGE))
+  if (is_refused () || size > G_MAXSIZE / 2)
     return NULL;
-  map = mmap (NULL, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  size = round_to_huge_page (size);
+  map = mmap (NULL, size + HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (map == MAP_FAILED)
     return NULL;
   before = -GPOINTER_TO_SIZE (map) % HUGE_PAGE;
   if (before > 0)
     munmap (map, before);
-  if (before < HUGE_PAGE)
-    munmap (map + before + size, HUGE_PAGE - before);
+  munmap (map + before + size, HUGE_PAGE - before);
 #ifdef MADV_HUGEPAGE
   madvise (map + before, size, MADV_HUGEPAGE);
 #endif
@@ -71,16 +74,15 @@ ovs_segment_free (gpointer segment, gsize size)
   if (size < HUGE_PAGE)
     g_free (segment);
   else if (segment != NULL)
-    munmap (segment, size);
+    munmap (segment, round_to_huge_page (size));
 }
 
 static gboolean
 get_segment_size (const OvsArena *arena, guint segment, gsize *size)
 {
-  gsize n_elements;
+  guint shift = OVS_ARENA_FIRST_SHIFT + segment;
 
-  return g_size_checked_mul (&n_elements, 1u << OVS_ARENA_FIRST_SHIFT, (gsize) 1 << segment) &&
-         g_size_checked_mul (size, n_elements, arena->element_size);
+  return shift < GLIB_SIZEOF_SIZE_T * 8 && g_size_checked_mul (size, (gsize) 1 << shift, arena->element_size);
 }
 
 void
@@ -92,26 +94,35 @@ ovs_arena_init (OvsArena *arena, gsize element_size)
 void
 ovs_arena_clear (OvsArena *arena)
 {
-  gsize size;
-
-  for (guint i = 0; i < OVS_ARENA_MAX_SEGMENTS && arena->segments[i] != NULL; i++)
+  for (guint i = 0; i < OVS_ARENA_MAX_SEGMENTS; i++)
     {
+      gsize size;
+
+      if (arena->segments[i] == NULL)
+        continue;
       get_segment_size (arena, i, &size);
       ovs_segment_free (arena->segments[i], size);
-      arena->segments[i] = NULL;
     }
-  arena->length = 0;
+  ovs_arena_init (arena, arena->element_size);
 }
 
 gpointer
-ovs_arena_prepare (OvsArena *arena)
+ovs_arena_prepare (OvsArena *arena, guint32 n)
 {
+  guint64 index = arena->length;
   gsize offset, size;
   guint segment;
 
-  if (arena->length == G_MAXUINT32)
+  segment = ovs_arena_locate (index, &offset);
+  while (offset + n > (gsize) 1 << (OVS_ARENA_FIRST_SHIFT + segment))
+    {
+      index += ((guint64) 1 << (OVS_ARENA_FIRST_SHIFT + segment)) - offset;
+      if (index > G_MAXUINT32)
+        return NULL;
+      segment = ovs_arena_locate (index, &offset);
+    }
+  if (index + n > G_MAXUINT32)
     return NULL;
-  segment = ovs_arena_locate (arena->length, &offset);
   if (arena->segments[segment] == NULL)
     {
       if (!get_segment_size (arena, segment, &size))
@@ -120,54 +131,6 @@ ovs_arena_prepare (OvsArena *arena)
       if (arena->segments[segment] == NULL)
         return NULL;
     }
+  arena->next = index;
   return arena->segments[segment] + offset * arena->element_size;
-}
-
-void
-ovs_chunks_init (OvsChunks *chunks)
-{
-  *chunks = (OvsChunks) { .chunk_size = FIRST_CHUNK };
-}
-
-void
-ovs_chunks_clear (OvsChunks *chunks)
-{
-  while (chunks->chunks != NULL)
-    {
-      gpointer before = *(gpointer *) chunks->chunks;
-
-      g_free (chunks->chunks);
-      chunks->chunks = before;
-    }
-  ovs_chunks_init (chunks);
-}
-
-gpointer
-ovs_chunks_alloc (OvsChunks *chunks, gsize size)
-{
-  gpointer result;
-
-  if (size > G_MAXSIZE / 2)
-    return NULL;
-  size = (size + CHUNK_ALIGNMENT - 1) / CHUNK_ALIGNMENT * CHUNK_ALIGNMENT;
-  if (size > chunks->left)
-    {
-      /* A large text gets a chunk of its own, and the rest of the current one stays in use. */
-      gboolean own = size > chunks->chunk_size / 4;
-      gpointer *chunk = ovs_try_alloc (sizeof (gpointer) + (own ? size : chunks->chunk_size));
-
-      if (chunk == NULL)
-        return NULL;
-      *chunk = chunks->chunks;
-      chunks->chunks = chunk;
-      if (own)
-        return chunk + 1;
-      chunks->next = (guint8 *) (chunk + 1);
-      chunks->left = chunks->chunk_size;
-      chunks->chunk_size = MIN (chunks->chunk_size * 2, LARGEST_CHUNK);
-    }
-  result = chunks->next;
-  chunks->next += size;
-  chunks->left -= size;
-  return result;
 }

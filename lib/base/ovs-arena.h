@@ -2,14 +2,12 @@
  * SPDX-FileCopyrightText: 2026 The libovstage authors
  */
 
-/* Storage that only grows and never moves.
+/* An array that only grows and never moves.
  *
- * OvsArena is an array in segments that double: growing copies nothing, and the
- * address of an element is good for the life of the arena. Appending is for one
- * thread at a time. Any thread may read without a lock an element below a length
- * it saw, or whose index reached it by a release/acquire pair of its own.
- *
- * OvsChunks hands out bytes for texts, likewise for good; one thread at a time. */
+ * Elements live in segments that double: growing copies nothing, and the address
+ * of an element is good for the life of the arena. Appending is for one thread at
+ * a time. Any thread may read without a lock an element below a length it saw, or
+ * whose index reached it by a release/acquire pair of its own. */
 
 #pragma once
 
@@ -21,17 +19,10 @@
 typedef struct
 {
   guint32 length; /* (atomic) */
-  guint32 element_size;
+  guint32 next;   /* where what is prepared will be */
+  gsize element_size;
   guint8 *segments[OVS_ARENA_MAX_SEGMENTS]; /* (owned); segment k holds 256 << k elements */
 } OvsArena;
-
-typedef struct
-{
-  gpointer chunks; /* (owned) the newest; each begins with a pointer to the one before */
-  guint8 *next;
-  gsize left;
-  gsize chunk_size;
-} OvsChunks;
 
 /* Memory that may be refused: NULL then. Freed with g_free(). */
 gpointer ovs_try_alloc (gsize size);
@@ -45,16 +36,17 @@ void ovs_try_alloc_fail_after (gint n);
 void ovs_arena_init (OvsArena *arena, gsize element_size);
 void ovs_arena_clear (OvsArena *arena);
 
-/* The zeroed place of the element to come, which nobody sees yet. NULL when memory is used up. */
-gpointer ovs_arena_prepare (OvsArena *arena);
+/* The place of @n elements to come, side by side, zeroed unless it was prepared before. Nobody else
+ * sees it yet. Indices are left out where a segment ends too early. NULL when memory is used up. */
+gpointer ovs_arena_prepare (OvsArena *arena, guint32 n);
 
-/* Publishes the element that was prepared and gives its index. */
+/* Publishes the @n elements that were prepared, and gives the index of the first. */
 static inline guint32
-ovs_arena_commit (OvsArena *arena)
+ovs_arena_commit (OvsArena *arena, guint32 n)
 {
-  guint32 index = arena->length;
+  guint32 index = arena->next;
 
-  __atomic_store_n (&arena->length, index + 1, __ATOMIC_RELEASE);
+  __atomic_store_n (&arena->length, index + n, __ATOMIC_RELEASE);
   return index;
 }
 
@@ -85,8 +77,3 @@ ovs_arena_get (const OvsArena *arena, guint32 index, gsize element_size)
 
 /* The address of an element; the type gives the compiler the size. */
 #define OVS_ARENA_AT(arena, type, index) ((type *) ovs_arena_get ((arena), (index), sizeof (type)))
-
-void ovs_chunks_init (OvsChunks *chunks);
-void ovs_chunks_clear (OvsChunks *chunks);
-/* Aligned to 4 bytes. NULL when memory is used up. */
-gpointer ovs_chunks_alloc (OvsChunks *chunks, gsize size);

@@ -6,6 +6,8 @@
 
 #include "column/ovs-column.h"
 
+#include <string.h>
+
 static void
 free_column (OvsColumn *column)
 {
@@ -246,11 +248,13 @@ ovs_column_set_head_all (OvsColumn *column, guint32 n)
 OvsDelta *
 ovs_delta_new (guint64 ordinal, guint n_targets)
 {
-  OvsDelta *delta = g_malloc0 (sizeof *delta + sizeof (OvsTarget) * n_targets);
+  gsize size = sizeof (OvsDelta) + sizeof (OvsTarget) * n_targets;
+  OvsDelta *delta = g_malloc (size);
 
+  memset (delta, 0, size);
   delta->refs = 1;
   delta->ordinal = ordinal;
-  delta->bytes = sizeof *delta + sizeof (OvsTarget) * n_targets;
+  delta->bytes = size;
   return delta;
 }
 
@@ -279,6 +283,13 @@ drop_deltas (OvsColumn *column, guint n)
   g_ptr_array_remove_range (column->deltas, 0, n);
 }
 
+/* No read can ask for an ordinal before this. */
+static guint64
+get_oldest_ordinal (const OvsColumn *column)
+{
+  return column->versions->len > 0 ? ((OvsVersion *) column->versions->pdata[0])->ordinal : 0;
+}
+
 void
 ovs_column_add_delta (OvsColumn *column, OvsDelta *delta, gsize budget)
 {
@@ -289,7 +300,7 @@ ovs_column_add_delta (OvsColumn *column, OvsDelta *delta, gsize budget)
   column->delta_bytes += delta->bytes;
 
   /* Whoever reads at or above the oldest version kept meets the newest change of everything up to there first. */
-  oldest = column->versions->len > 0 ? ((OvsVersion *) column->versions->pdata[0])->ordinal : 0;
+  oldest = get_oldest_ordinal (column);
   for (guint i = column->deltas->len; i > 1; i--)
     {
       const OvsDelta *other = column->deltas->pdata[i - 1];
@@ -310,4 +321,24 @@ ovs_column_add_delta (OvsColumn *column, OvsDelta *delta, gsize budget)
     }
   if (n_dropped > 0)
     drop_deltas (column, n_dropped);
+}
+
+void
+ovs_column_note_change_of_all (OvsColumn *column, guint64 ordinal, gsize budget)
+{
+  OvsDelta *delta;
+
+  /* A frame loop over a whole column has one change to tell of, the last. */
+  if (column->deltas->len == 1 && ordinal <= get_oldest_ordinal (column))
+    {
+      delta = column->deltas->pdata[0];
+      if (delta->all && g_atomic_int_get (&delta->refs) == 1)
+        {
+          delta->ordinal = ordinal;
+          return;
+        }
+    }
+  delta = ovs_delta_new (ordinal, 0);
+  delta->all = TRUE;
+  ovs_column_add_delta (column, delta, budget);
 }

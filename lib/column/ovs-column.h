@@ -115,3 +115,4 @@ OvsDelta *ovs_delta_ref (OvsDelta *delta);
 void ovs_delta_unref (OvsDelta *delta);
 /* Takes @delta. Forgets what no read can ask about any more and, beyond @budget bytes, the oldest. */
 void ovs_column_add_delta (OvsColumn *column, OvsDelta *delta, gsize budget);
+void ovs_column_note_change_of_all (OvsColumn *column, guint64 ordinal, gsize budget);

@@ -52,6 +52,7 @@ struct _FoldAttr
   guint n_sets;
   FoldColumn *columns;
   GArray *changes; /* (owned) (nullable) guint64, ordinals at which prims appeared or moved */
+  FoldColumn first_column; /* one of columns, if there is one: most attributes have no more */
 };
 
 struct _OvsFold
@@ -60,19 +61,23 @@ struct _OvsFold
   FoldAttr *attrs;
   gsize work;
   guint n_columns;
+  FoldAttr first_attr; /* one of attrs, if there is one */
 };
 
 OvsFold *
 ovs_fold_new (const OvsFoldContext *context)
 {
-  OvsFold *fold = g_new0 (OvsFold, 1);
+  OvsFold *fold = g_new (OvsFold, 1);
 
   fold->context = *context;
+  fold->attrs = NULL;
+  fold->work = 0;
+  fold->n_columns = 0;
   return fold;
 }
 
 static void
-free_column (FoldColumn *column)
+clear_column (FoldColumn *column)
 {
   for (guint i = 0; i < column->n_steps; i++)
     {
@@ -81,7 +86,6 @@ free_column (FoldColumn *column)
     }
   if (column->steps != &column->first_step)
     g_free (column->steps);
-  g_free (column);
 }
 
 void
@@ -97,10 +101,13 @@ ovs_fold_free (OvsFold *fold)
           FoldColumn *column = attr->columns;
 
           attr->columns = column->next;
-          free_column (column);
+          clear_column (column);
+          if (column != &attr->first_column)
+            g_free (column);
         }
       g_clear_pointer (&attr->changes, g_array_unref);
-      g_free (attr);
+      if (attr != &fold->first_attr)
+        g_free (attr);
     }
   g_free (fold);
 }
@@ -114,7 +121,7 @@ get_column (FoldAttr *attr, OvsColumn *column)
     if (fold_column->column == column)
       return fold_column;
 
-  fold_column = g_new (FoldColumn, 1);
+  fold_column = attr->columns == NULL ? &attr->first_column : g_new (FoldColumn, 1);
   fold_column->column = column;
   fold_column->keep_base = FALSE;
   fold_column->moved = FALSE;
@@ -465,10 +472,12 @@ ovs_fold_plan (OvsFold *fold, OvsAttr *attr, guint64 ordinal, GError **error)
 
   if (n_sets == 0)
     return TRUE;
-  fold_attr = g_new0 (FoldAttr, 1);
+  fold_attr = fold->attrs == NULL ? &fold->first_attr : g_new (FoldAttr, 1);
   fold_attr->attr = attr;
   fold_attr->ordinal = ordinal;
   fold_attr->n_sets = n_sets;
+  fold_attr->columns = NULL;
+  fold_attr->changes = NULL;
   fold_attr->next = fold->attrs;
   fold->attrs = fold_attr;
 
@@ -532,9 +541,20 @@ ovs_fold_run (OvsFold *fold)
           run_step (column, i);
 }
 
-/* What the set of a step changed. */
-static OvsDelta *
-make_delta (const FoldColumn *column, const Step *step)
+static gboolean
+is_in_last_delta (const OvsColumn *column, const OvsBuffer *rows)
+{
+  const OvsDelta *last = column->deltas->len > 0 ? column->deltas->pdata[column->deltas->len - 1] : NULL;
+
+  for (guint i = 0; last != NULL && i < last->n_targets; i++)
+    if (last->targets[i].rows == rows)
+      return TRUE;
+  return FALSE;
+}
+
+/* Notes what the set of a step changed. */
+static void
+note_change (const FoldColumn *column, const Step *step, gsize budget)
 {
   const OvsWriteSet *set = step->set;
   OvsDelta *delta;
@@ -542,10 +562,14 @@ make_delta (const FoldColumn *column, const Step *step)
 
   for (guint i = 0; i < set->n_parts && !all; i++)
     all = part_covers (column, step, &set->parts[i]);
+  if (all)
+    {
+      ovs_column_note_change_of_all (column->column, step->ordinal, budget);
+      return;
+    }
 
-  delta = ovs_delta_new (step->ordinal, all ? 0 : set->n_parts);
-  delta->all = all;
-  for (guint i = 0; i < set->n_parts && !all; i++)
+  delta = ovs_delta_new (step->ordinal, set->n_parts);
+  for (guint i = 0; i < set->n_parts; i++)
     {
       const OvsPart *part = &set->parts[i];
       OvsTarget *target = &delta->targets[delta->n_targets++];
@@ -554,12 +578,12 @@ make_delta (const FoldColumn *column, const Step *step)
       target->n = part->n;
       if (part->rows == NULL)
         continue;
-      /* Row numbers that a binding has anyway cost nothing. */
-      if (g_atomic_int_get (&part->rows->refs) == 1)
+      /* A frame loop through one list brings the same numbers each time. */
+      if (!is_in_last_delta (column->column, part->rows))
         delta->bytes += part->rows->capacity;
       target->rows = ovs_buffer_ref (part->rows);
     }
-  return delta;
+  ovs_column_add_delta (column->column, delta, budget);
 }
 
 /* Drops the versions that neither history nor a pin keeps, and tells the column's frontier. */
@@ -635,7 +659,7 @@ publish_column (OvsFold *fold, FoldColumn *fold_column)
     budget = MAX (LEAST_CHANGE_BUDGET, ovs_column_get_current (column)->values->size / 4);
   for (guint i = 0; i < fold_column->n_steps; i++)
     if (fold_column->steps[i].set != NULL)
-      ovs_column_add_delta (column, make_delta (fold_column, &fold_column->steps[i]), budget);
+      note_change (fold_column, &fold_column->steps[i], budget);
 }
 
 /* Forgets the generations that no version kept can ask for. */

@@ -78,7 +78,8 @@ ovs_presence_as_of (OvsAttr *attr, OvstagePathList *list, guint32 n, guint64 ord
       for (guint p = 0; p < set->n_parts; p++)
         {
           const OvsPart *part = &set->parts[p];
-          const guint32 *rows = ovs_part_get_rows (part);
+          g_autofree guint32 *scratch = NULL;
+          const guint32 *rows = ovs_part_peek_rows (part, &scratch);
 
           for (guint32 j = 0; j < part->n; j++)
             {

@@ -6,10 +6,67 @@
 
 #include "column/ovs-staged.h"
 
+#include "base/ovs-sync.h"
 #include "device/ovs-device.h"
+
+#include <string.h>
 
 #define FIRST_CAPACITY 64
 #define LAST_CAPACITY 65536
+
+OvsRowPromise *
+ovs_row_promise_new (const guint64 *mask, guint32 count, guint32 first, OvsBuffer *of)
+{
+  OvsRowPromise *promise = g_new (OvsRowPromise, 1);
+
+  promise->refs = 1;
+  promise->filled = FALSE;
+  promise->count = count;
+  promise->mask = g_atomic_rc_box_acquire ((gpointer) mask);
+  promise->first = first;
+  promise->of = of != NULL ? ovs_buffer_ref (of) : NULL;
+  return promise;
+}
+
+OvsRowPromise *
+ovs_row_promise_ref (OvsRowPromise *promise)
+{
+  g_atomic_int_inc (&promise->refs);
+  return promise;
+}
+
+static void
+forget_mask (gpointer mask)
+{
+  OVS_TSAN_ACQUIRE (mask);
+}
+
+void
+ovs_row_promise_unref (OvsRowPromise *promise)
+{
+  if (!g_atomic_int_dec_and_test (&promise->refs))
+    return;
+  OVS_TSAN_RELEASE (promise->mask);
+  g_atomic_rc_box_release_full ((gpointer) promise->mask, forget_mask);
+  g_clear_pointer (&promise->of, ovs_buffer_unref);
+  g_free (promise);
+}
+
+const guint32 *
+ovs_part_peek_rows (const OvsPart *part, guint32 **scratch)
+{
+  const OvsRowPromise *promise = part->promise;
+  guint32 n = 0, *rows;
+
+  *scratch = NULL;
+  if (promise == NULL || g_atomic_int_get (&promise->filled))
+    return ovs_part_get_rows (part);
+  rows = *scratch = g_new (guint32, MAX (part->n, 1));
+  for (guint32 i = 0; i < promise->count; i++)
+    if ((promise->mask[i / 64] >> (i % 64)) & 1)
+      rows[n++] = promise->of != NULL ? ((const guint32 *) promise->of->data)[i] : promise->first + i;
+  return rows;
+}
 
 OvsWriteSet *
 ovs_write_set_new (OvsColumn *column, guint64 ordinal)
@@ -31,6 +88,7 @@ clear_part (OvsPart *part)
 {
   g_clear_pointer (&part->rows, ovs_buffer_unref);
   g_clear_pointer (&part->values, ovs_buffer_unref);
+  g_clear_pointer (&part->promise, ovs_row_promise_unref);
 }
 
 void
@@ -77,7 +135,7 @@ overwrites (const OvsPart *part, guint32 first, guint32 n, OvsBuffer *rows, guin
 
 void
 ovs_write_set_add (OvsWriteSet *set, guint64 seq, guint32 first, guint32 n, OvsBuffer *rows, OvsBuffer *values,
-                   guint32 n_head_rows)
+                   OvsRowPromise *promise, guint32 n_head_rows)
 {
   guint n_kept = 0;
   OvsPart *part;
@@ -100,6 +158,7 @@ ovs_write_set_add (OvsWriteSet *set, guint64 seq, guint32 first, guint32 n, OvsB
   part->first = first;
   part->rows = rows;
   part->values = values;
+  part->promise = promise != NULL ? ovs_row_promise_ref (promise) : NULL;
   part->capacity = 0;
   set->bytes += part_bytes (part);
 }
@@ -128,6 +187,7 @@ ovs_write_set_append (OvsWriteSet *set, OvsPool *pool, guint64 seq, guint32 n, g
       part->first = 0;
       part->rows = row_buffer;
       part->values = value_buffer;
+      part->promise = NULL;
       part->capacity = capacity;
       set->bytes += part_bytes (part);
     }

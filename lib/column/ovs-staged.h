@@ -16,6 +16,21 @@
 
 typedef struct _OvsColumn OvsColumn;
 
+/* Row numbers that the bytes of a masked write bring along. Until they are there, the mask tells them. */
+typedef struct
+{
+  gint refs;   /* (atomic) */
+  gint filled; /* (atomic) */
+  guint32 count;       /* elements */
+  const guint64 *mask; /* (owned) g_atomic_rc_box, ceil (count / 64) words */
+  guint32 first;       /* row of element 0, when elements stand on consecutive rows */
+  OvsBuffer *of;       /* (owned) (nullable) row of each element; NULL: consecutive */
+} OvsRowPromise;
+
+OvsRowPromise *ovs_row_promise_new (const guint64 *mask, guint32 count, guint32 first, OvsBuffer *of);
+OvsRowPromise *ovs_row_promise_ref (OvsRowPromise *promise);
+void ovs_row_promise_unref (OvsRowPromise *promise);
+
 typedef struct
 {
   guint64 seq;       /* of the first write in it */
@@ -23,6 +38,7 @@ typedef struct
   guint32 first;     /* row of the first, when they are a run */
   OvsBuffer *rows;   /* (owned) (nullable) guint32 row numbers; NULL: a run */
   OvsBuffer *values; /* (owned) n rows, one after another */
+  OvsRowPromise *promise; /* (owned) (nullable) rows may not be there yet */
   guint32 capacity;  /* > 0: an open part, with room for so many rows, some perhaps twice */
 } OvsPart;
 
@@ -41,20 +57,24 @@ typedef struct
 OvsWriteSet *ovs_write_set_new (OvsColumn *column, guint64 ordinal);
 void ovs_write_set_free (OvsWriteSet *set);
 
-/* Takes @rows and @values. @n_head_rows: no part of the set targets a row from there on. Drops the parts that the new one
+/* Takes @rows and @values, refs @promise (nullable). @n_head_rows: no part of the set targets a row from there on. Drops the parts that the new one
  * overwrites whole. */
 void ovs_write_set_add (OvsWriteSet *set, guint64 seq, guint32 first, guint32 n, OvsBuffer *rows, OvsBuffer *values,
-                        guint32 n_head_rows);
+                        OvsRowPromise *promise, guint32 n_head_rows);
 /* Room for @n rows at the end of the open part, which is made if need be; FALSE without memory. The caller fills it before
  * the stage lock is let go. */
 gboolean ovs_write_set_append (OvsWriteSet *set, OvsPool *pool, guint64 seq, guint32 n, guint32 row_size, guint32 **rows,
                                guint8 **values);
 
+/* Once the write is done: a fold waits for that. */
 static inline const guint32 *
 ovs_part_get_rows (const OvsPart *part)
 {
   return part->rows != NULL ? (const guint32 *) part->rows->data : NULL;
 }
+
+/* At any time. @scratch: (out) freed by the caller, if not NULL. */
+const guint32 *ovs_part_peek_rows (const OvsPart *part, guint32 **scratch);
 
 /* One past the highest row it targets. */
 guint32 ovs_part_get_end (const OvsPart *part);

@@ -105,6 +105,7 @@ typedef struct
 {
   OvsOp op;
   OvstagePathList *list; /* (owned) */
+  OvsQuery *query;       /* (nullable) lent by the caller, while it submits */
   guint64 ordinal;
   guint64 as_of;
   GArray *taken; /* (owned) (nullable) OvsTaken */

@@ -57,30 +57,49 @@ get_taken (OvsRead *read, guint i)
   return read->taken != NULL ? &g_array_index (read->taken, OvsTaken, i) : &read->first_taken;
 }
 
+/* Whether a change meets the rows of the query, where a look is enough. */
+static gboolean
+meets_at_once (const OvsTaken *taken, const OvsDelta *delta)
+{
+  const OvsBinding *binding = taken->binding;
+
+  if (delta->all)
+    return TRUE;
+  if (taken->version->live != NULL || binding->end > taken->version->n_rows)
+    return FALSE;
+  for (guint i = 0; i < MIN (delta->n_targets, 4); i++)
+    {
+      const OvsTarget *target = &delta->targets[i];
+
+      if (target->rows == binding->rows &&
+          ovs_binding_meets (taken->binding, NULL, target->first, target->n,
+                             target->rows != NULL ? (const guint32 *) target->rows->data : NULL))
+        return TRUE;
+    }
+  return FALSE;
+}
+
 /* The newest change up to the version that meets its rows of the query. Where that takes more than a look, the
  * changes are kept for the fetch. */
 static void
 take_newest (OvsTaken *taken, OvsColumn *column)
 {
-  const OvsVersion *version = taken->version;
-  guint n = column->deltas->len;
+  OvsDelta **deltas = (OvsDelta **) column->deltas->pdata;
+  guint end = column->deltas->len, start;
 
+  while (end > 0 && deltas[end - 1]->ordinal > taken->version->ordinal)
+    end--;
   taken->delta_frontier = column->delta_frontier;
-  while (n > 0 && ((OvsDelta *) column->deltas->pdata[n - 1])->ordinal > version->ordinal)
-    n--;
-  if (n == 0)
+  if (end == 0 || meets_at_once (taken, deltas[end - 1]))
     {
-      taken->newest = column->delta_frontier;
+      taken->newest = end > 0 ? deltas[end - 1]->ordinal : column->delta_frontier;
       return;
     }
-  if (((OvsDelta *) column->deltas->pdata[n - 1])->all)
-    {
-      taken->newest = ((OvsDelta *) column->deltas->pdata[n - 1])->ordinal;
-      return;
-    }
-  taken->deltas = g_ptr_array_new_full (n, (GDestroyNotify) ovs_delta_unref);
-  for (guint i = 0; i < n; i++)
-    g_ptr_array_add (taken->deltas, ovs_delta_ref (column->deltas->pdata[i]));
+  for (start = end; start > 0 && (start == end || !deltas[start]->all); start--)
+    ;
+  taken->deltas = g_ptr_array_new_full (end - start, (GDestroyNotify) ovs_delta_unref);
+  for (guint i = start; i < end; i++)
+    g_ptr_array_add (taken->deltas, ovs_delta_ref (deltas[i]));
 }
 
 static guint64
@@ -106,6 +125,19 @@ find_newest (const OvsTaken *taken)
   return taken->delta_frontier;
 }
 
+/* The query itself remembers the last rows it was bound to; a read that runs later has only the list. */
+static OvsBinding *
+bind (OvsRead *read, OvsLayout *layout, GError **error)
+{
+  OvsQuery for_list = { .list = read->list };
+  OvsBinding *binding = ovs_stage_bind (read->op.stage, read->query != NULL ? read->query : &for_list, layout);
+
+  g_clear_pointer (&for_list.binding, ovs_binding_unref);
+  if (binding == NULL)
+    ovs_fail (error, OVSTAGE_ERROR_OUT_OF_MEMORY, "read: no memory for the rows of %u prims", read->list->n);
+  return binding;
+}
+
 /* Stage lock held. The versions of one attribute as of its share of the ordinal. */
 static gboolean
 take_attribute (OvsRead *read, guint32 token, GError **error)
@@ -114,7 +146,6 @@ take_attribute (OvsRead *read, guint32 token, GError **error)
   OvsAttr *attr = ovs_stage_get_attr (stage, token);
   guint64 floor = ovs_floors_get (&stage->sealed, token);
   guint64 ordinal = MIN (read->ordinal, floor);
-  OvsQuery query = { .list = read->list };
 
   for (guint c = 0; attr != NULL && c < attr->columns->len; c++)
     {
@@ -129,10 +160,9 @@ take_attribute (OvsRead *read, guint32 token, GError **error)
                          ovs_stage_name (stage, token), ordinal, ovs_attr_get_frontier (attr));
       if (version == NULL || version->n_live == 0)
         continue;
-      taken.binding = ovs_stage_bind (stage, &query, version->layout);
-      g_clear_pointer (&query.binding, ovs_binding_unref);
+      taken.binding = bind (read, version->layout, error);
       if (taken.binding == NULL)
-        return ovs_fail (error, OVSTAGE_ERROR_OUT_OF_MEMORY, "read: no memory for the rows of %u prims", read->list->n);
+        return FALSE;
       taken.generation = ovs_attr_get_generation (attr, ordinal);
       taken.version = ovs_version_ref (version);
       take_newest (&taken, column);
@@ -188,7 +218,6 @@ check_unsealed (OvsRead *read, guint32 token, GError **error)
   OvsStage *stage = read->op.stage;
   OvsAttr *attr = ovs_stage_get_attr (stage, token);
   guint64 floor;
-  OvsQuery query = { .list = read->list };
 
   if (attr == NULL || attr->sets->len == 0 || read->list->n == 0)
     return TRUE;
@@ -200,15 +229,15 @@ check_unsealed (OvsRead *read, guint32 token, GError **error)
 
       if (set->ordinal > read->ordinal)
         break;
-      binding = ovs_stage_bind (stage, &query, set->column->layout);
-      g_clear_pointer (&query.binding, ovs_binding_unref);
+      binding = bind (read, set->column->layout, error);
       if (binding == NULL)
-        return ovs_fail (error, OVSTAGE_ERROR_OUT_OF_MEMORY, "read: no memory for the rows of %u prims", read->list->n);
+        return FALSE;
       for (guint p = 0; p < set->n_parts; p++)
         {
           const OvsPart *part = &set->parts[p];
+          g_autofree guint32 *scratch = NULL;
 
-          if (ovs_binding_meets (binding, NULL, part->first, part->n, ovs_part_get_rows (part)))
+          if (ovs_binding_meets (binding, NULL, part->first, part->n, ovs_part_peek_rows (part, &scratch)))
             return ovs_fail (error, OVSTAGE_ERROR_WRITE_FLOOR_VIOLATION,
                              "attribute '%s' has unsealed writes at ordinal %" G_GUINT64_FORMAT " on prims of the query; its write floor is %" G_GUINT64_FORMAT
                              ", the read is at %" G_GUINT64_FORMAT,
@@ -325,8 +354,10 @@ ovs_stage_read (OvsStage *stage, OvsOp *query, const guint64 *attributes, gsize 
       read->attributes[read->n_attributes++] = token;
     }
 
+  read->query = (OvsQuery *) query;
   ovs_mutex_lock (&stage->lock);
   book (read, &error);
+  read->query = NULL;
   pending = read->op.pending;
   ovs_mutex_unlock (&stage->lock);
 

@@ -41,6 +41,7 @@ struct _Copy
   OvsBuffer *values;   /* (owned) */
   OvsBuffer *row_numbers; /* (owned) (nullable) to be filled: those of the elements that the mask selects */
   OvsBinding *binding;    /* (owned) (nullable) element -> row, for row_numbers */
+  OvsRowPromise *promise; /* (owned) (nullable) of row_numbers */
 };
 
 static gboolean
@@ -270,12 +271,13 @@ ensure_set (Booking *booking, OvsColumn *column)
 
 /* Takes @rows and @values. */
 static void
-stage_part (Booking *booking, OvsColumn *column, guint32 first, guint32 n, OvsBuffer *rows, OvsBuffer *values, gboolean structural)
+stage_part (Booking *booking, OvsColumn *column, guint32 first, guint32 n, OvsBuffer *rows, OvsBuffer *values,
+            OvsRowPromise *promise, gboolean structural)
 {
   OvsWriteSet *set = ensure_set (booking, column);
   gsize before = set->bytes;
 
-  ovs_write_set_add (set, booking->write->op.id, first, n, rows, values, column->n_head_rows);
+  ovs_write_set_add (set, booking->write->op.id, first, n, rows, values, promise, column->n_head_rows);
   set->structural = set->structural || structural;
   booking->stage->staged_bytes += set->bytes - before;
 }
@@ -304,21 +306,20 @@ map_rows (const OvsBinding *binding, guint32 *rows, gsize n)
     rows[i] = ovs_binding_get_row (binding, rows[i]);
 }
 
-/* Elements [first, first + n), of which @offset were selected before. */
+/* Elements [first, first + n), of which @offset were selected before. @row_numbers: as in Copy. */
 static void
-copy_slice (const Copy *copy, guint32 first, guint32 n, gsize offset)
+copy_elements (const OvsRows *rows, OvsBuffer *values, OvsBuffer *row_numbers, const OvsBinding *binding, guint32 first, guint32 n,
+               gsize offset)
 {
-  guint8 *values = copy->values->data;
-
-  if (copy->row_numbers != NULL)
+  if (row_numbers != NULL)
     {
-      guint32 *rows = (guint32 *) copy->row_numbers->data + offset;
-      gsize n_copied = ovs_rows_copy_masked (&copy->rows, first, n, values + offset * copy->rows.row_size, rows);
+      guint32 *numbers = (guint32 *) row_numbers->data + offset;
+      gsize n_copied = ovs_rows_copy_masked (rows, first, n, values->data + offset * rows->row_size, numbers);
 
-      map_rows (copy->binding, rows, n_copied);
+      map_rows (binding, numbers, n_copied);
     }
   else
-    ovs_rows_copy (&copy->rows, first, n, values + (gsize) first * copy->rows.row_size);
+    ovs_rows_copy (rows, first, n, values->data + (gsize) first * rows->row_size);
 }
 
 /* Every target is carried by @column already: nothing appears and nothing moves. */
@@ -330,6 +331,7 @@ stage_plain (Booking *booking, OvsColumn *column, OvsBinding *binding, gboolean 
   guint32 n = (guint32) rows->n_selected;
   gsize bytes = (gsize) n * rows->row_size;
   OvsBuffer *values, *row_numbers = NULL;
+  OvsRowPromise *promise = NULL;
   guint32 first = 0;
 
   if (locked && n < column->n_head_rows && bytes <= LOG_LIMIT)
@@ -368,9 +370,7 @@ stage_plain (Booking *booking, OvsColumn *column, OvsBinding *binding, gboolean 
     }
   else if (binding->rows == NULL)
     first = binding->first;
-  /* A run from the first row on may become the version: then it needs room for all rows. */
-  values = ovs_pool_alloc (pool, row_numbers == NULL && binding->rows == NULL && first == 0
-                                     ? (gsize) MAX (n, column->n_head_rows) * rows->row_size : bytes);
+  values = ovs_pool_alloc (pool, bytes);
   if (values == NULL)
     {
       g_clear_pointer (&row_numbers, ovs_buffer_unref);
@@ -378,17 +378,17 @@ stage_plain (Booking *booking, OvsColumn *column, OvsBinding *binding, gboolean 
     }
 
   if (locked)
-    {
-      Copy copy = { .rows = *rows, .values = values, .row_numbers = row_numbers, .binding = binding };
-
-      copy_slice (&copy, 0, rows->count, 0);
-    }
+    copy_elements (rows, values, row_numbers, binding, 0, rows->count, 0);
   else
-    *copies = new_copy (NULL, rows, values, row_numbers, binding);
+    {
+      *copies = new_copy (NULL, rows, values, row_numbers, binding);
+      if (row_numbers != NULL)
+        promise = (*copies)->promise = ovs_row_promise_new (rows->mask, rows->count, binding->first, binding->rows);
+    }
 
   if (row_numbers == NULL && binding->rows != NULL)
     row_numbers = ovs_buffer_ref (binding->rows);
-  stage_part (booking, column, first, n, row_numbers, values, FALSE);
+  stage_part (booking, column, first, n, row_numbers, values, promise, FALSE);
   return TRUE;
 }
 
@@ -486,10 +486,10 @@ stage_elements (Booking *booking, OvsColumn *column, const guint32 *elements, gu
       guint32 first = rows[0];
 
       g_clear_pointer (&row_numbers, ovs_buffer_unref);
-      stage_part (booking, column, first, n, NULL, values, structural);
+      stage_part (booking, column, first, n, NULL, values, NULL, structural);
     }
   else
-    stage_part (booking, column, 0, n, row_numbers, values, structural);
+    stage_part (booking, column, 0, n, row_numbers, values, NULL, structural);
 }
 
 /* Prims appear, or the targets stand in several columns: one part for each of these. Allocates before it touches anything. */
@@ -573,7 +573,7 @@ stage_first (Booking *booking, gboolean locked, Copy **copies, GError **error)
     ovs_rows_copy (rows, 0, rows->count, values->data);
   else
     *copies = new_copy (NULL, rows, values, NULL, NULL);
-  stage_part (booking, column, 0, rows->count, NULL, values, TRUE);
+  stage_part (booking, column, 0, rows->count, NULL, values, NULL, TRUE);
   return TRUE;
 }
 
@@ -635,6 +635,9 @@ drop_buffers (Copy *copy)
   g_clear_pointer (&copy->values, ovs_buffer_unref);
   g_clear_pointer (&copy->row_numbers, ovs_buffer_unref);
   g_clear_pointer (&copy->binding, ovs_binding_unref);
+  if (copy->promise != NULL)
+    g_atomic_int_set (&copy->promise->filled, TRUE);
+  g_clear_pointer (&copy->promise, ovs_row_promise_unref);
 }
 
 static void
@@ -645,7 +648,7 @@ copy_now (Copy *copies, const OvsRows *rows)
       Copy *copy = copies;
 
       copies = copy->next;
-      copy_slice (copy, 0, copy->rows.count, 0);
+      copy_elements (&copy->rows, copy->values, copy->row_numbers, copy->binding, 0, copy->rows.count, 0);
       drop_buffers (copy);
       if (copy_is_own (copy, rows))
         g_atomic_rc_box_release ((gpointer) copy->rows.index_map);
@@ -690,22 +693,23 @@ static void
 run_slice (gpointer data)
 {
   const Slice *slice = data;
+  const Copy *copy = slice->copy;
   Job *job = slice->job;
 
-  copy_slice (slice->copy, slice->first, slice->n, slice->offset);
+  copy_elements (&copy->rows, copy->values, copy->row_numbers, copy->binding, slice->first, slice->n, slice->offset);
   if (!g_atomic_int_dec_and_test (&job->remaining))
     return;
 
-  for (Copy *copy = job->copies; copy != NULL; copy = copy->next)
-    drop_buffers (copy);
+  for (Copy *done = job->copies; done != NULL; done = done->next)
+    drop_buffers (done);
   end_write (job->write);
   while (job->copies != NULL)
     {
-      Copy *copy = job->copies;
+      Copy *done = job->copies;
 
-      job->copies = copy->next;
-      ovs_rows_release (&copy->rows); /* may run a deleter */
-      g_free (copy);
+      job->copies = done->next;
+      ovs_rows_release (&done->rows); /* may run a deleter */
+      g_free (done);
     }
   ovs_op_unref (&job->write->op);
   g_array_unref (job->slices);
@@ -717,18 +721,21 @@ add_slices (Job *job, const Copy *copy, guint n_threads)
 {
   const OvsRows *rows = &copy->rows;
   gsize bytes = (gsize) rows->count * rows->row_size;
-  gsize n_slices = CLAMP (bytes / LEAST_SLICE, 1, 2 * (gsize) n_threads);
-  guint32 step = (guint32) ((rows->count / n_slices + 63) / 64 * 64);
+  gsize n_slices = CLAMP (bytes / LEAST_SLICE, 1, MIN (2 * (gsize) n_threads, rows->count));
+  guint32 step = (guint32) ((rows->count + n_slices - 1) / n_slices);
   gsize offset = 0;
 
-  for (guint32 first = 0; first < rows->count; first += step)
+  if (copy->row_numbers != NULL)
+    step = (step + 63) / 64 * 64;
+
+  for (gsize first = 0; first < rows->count; first += step)
     {
-      Slice slice = { job, copy, first, MIN (step, rows->count - first), offset };
+      Slice slice = { job, copy, (guint32) first, (guint32) MIN (step, rows->count - first), offset };
 
       g_array_append_val (job->slices, slice);
-      if (copy->row_numbers == NULL)
+      if (copy->row_numbers == NULL || first + step >= rows->count)
         continue;
-      for (guint32 word = first / 64; word < (first + step) / 64 && (gsize) word * 64 + 64 <= rows->count; word++)
+      for (gsize word = first / 64; word < (first + step) / 64; word++)
         offset += (gsize) __builtin_popcountll (rows->mask[word]);
     }
 }

@@ -6,6 +6,8 @@
 
 #include "op/ovs-op-private.h"
 
+#include <string.h>
+
 typedef struct
 {
   OvsOpFunc func;
@@ -15,8 +17,9 @@ typedef struct
 gpointer
 ovs_op_new (OvsStage *stage, OvsOpKind kind, gsize size)
 {
-  OvsOp *op = g_malloc0 (size);
+  OvsOp *op = g_malloc (size); /* calloc() goes past malloc's fast bins */
 
+  memset (op, 0, size);
   op->refs = 1;
   op->kind = kind;
   op->stage = ovs_stage_ref (stage);
@@ -270,6 +273,20 @@ ovs_ops_run (GQueue *ready)
     }
 }
 
+/* Who waited for an operation waited through it for what that waited for. */
+static void
+pass_deps_on (OvsOp *op)
+{
+  for (guint i = 0; op->dependents != NULL && i < op->dependents->len; i++)
+    {
+      OvsOp *dependent = op->dependents->pdata[i];
+
+      for (guint d = 0; !dependent->begun && d < op->deps->len; d++)
+        if (((OvsOp *) op->deps->pdata[d])->pending)
+          ovs_op_add_dep (dependent, op->deps->pdata[d]);
+    }
+}
+
 gboolean
 ovs_op_cancel (OvsOp *op)
 {
@@ -284,6 +301,7 @@ ovs_op_cancel (OvsOp *op)
       op->begun = TRUE;
       op->withdrawn = TRUE;
       ovs_op_ref (op);
+      pass_deps_on (op);
       ovs_op_unset_pending (op, TRUE, &ready);
       if (op->kind == OVS_OP_ADVANCE)
         ovs_stage_recompute_closing (stage);
@@ -323,11 +341,12 @@ find_lowest (OvsOp *op)
 guint64
 ovs_op_get_lowest_pending (OvsOp *op)
 {
-  guint64 lowest = 0;
+  guint64 lowest;
 
+  if (ovs_op_is_done (op))
+    return 0;
   ovs_mutex_lock (&op->stage->lock);
-  if (op->pending)
-    lowest = find_lowest (op);
+  lowest = op->pending ? find_lowest (op) : op->id;
   ovs_mutex_unlock (&op->stage->lock);
   return lowest;
 }

@@ -4,11 +4,11 @@
 
 /* How it is laid out
  *
- *   token id -> Text, path id -> Node: arenas, so an id is a place in memory.
- *   text -> token id, path text -> path id: two indexes, open-addressed tables
- *   of slots (hash << 32 | id). A path is hashed whole, component by component,
- *   so that one probe finds it; the texts on the way up to the root then prove
- *   the hit, and the hashes of its ancestors fall out on the way.
+ *   path id -> Node, token id -> place of its Text: arenas, so an id is a place in
+ *   memory. A node names its text by place, too, which saves a step on the way.
+ *   path text -> path id, token text -> token id: two indexes, open-addressed
+ *   tables of slots (hash << 32 | id). A path is found by the hash of its whole
+ *   text in one probe; the names on the way up to the root then prove the hit.
  *
  * Who may do what
  *
@@ -33,21 +33,27 @@
 #define INDEX_FIRST_SHIFT 8
 #define INDEX_MAX_SHIFT 32
 #define LONGEST_QUOTE 160
-#define STEPS_ON_STACK 32
+#define PREFIXES_ON_STACK 32
 
 #define BYTES(b) (G_GUINT64_CONSTANT (0x0101010101010101) * (b))
 
 typedef struct
 {
+  guint32 token;
   guint32 length;
-  char bytes[];
+  char bytes[]; /* terminated */
 } Text;
 
 typedef struct
 {
-  guint32 parent;
-  guint32 name;
+  guint32 parent; /* path id */
+  guint32 name;   /* place of a text */
 } Node;
+
+/* Texts are laid out in units of this. */
+typedef guint32 TextUnit;
+
+#define EMPTY_TEXT_UNITS (sizeof (Text) / sizeof (TextUnit) + 1)
 
 typedef struct
 {
@@ -63,24 +69,22 @@ struct _OvsPathDict
   gint refs; /* (atomic) */
   guint64 seed;
   OvsArena nodes;  /* of Node; 0 is not a path */
-  OvsArena tokens; /* of const Text *; 0 is the empty text */
+  OvsArena tokens; /* of guint32, the places of texts; 0 is the empty text */
+  OvsArena texts;  /* of TextUnit */
   Index paths;
   Index names;
-  OvsMutex lock; /* of all that changes above, and of the texts */
-  OvsChunks texts;
+  OvsMutex lock; /* of all that changes above */
   OvsPathListTable lists;
 };
 
-/* One component of a path on its way in: where it ends, and the hash up to there. */
+/* An ancestor of a path on its way in, or the path. */
 typedef struct
 {
-  const char *end;
-  guint64 state;
-} Step;
+  gsize length;
+  guint32 hash;
+} Prefix;
 
 typedef gboolean (*SameFunc) (OvsPathDict *dict, guint32 id, const char *text, gsize length);
-
-static const Text empty_text = { 0, { 0 } };
 
 /* Hashing */
 
@@ -141,53 +145,21 @@ finish_hash (guint64 state)
   return state * G_GUINT64_CONSTANT (0xff51afd7ed558ccd) >> 32;
 }
 
-/* Marks the slashes in a word, the lowest one exactly. */
-static inline guint64
-find_slash (guint64 word)
+/* The hash of a text whose whole words have gone into @state. */
+static inline guint32
+hash_tail (guint64 state, const char *tail, gsize n)
 {
-  guint64 zero = word ^ BYTES ('/');
-
-  return (zero - BYTES (0x01)) & ~zero & BYTES (0x80);
+  return finish_hash (mix (state, load_tail (tail, n) | (guint64) (n + 1) << 56));
 }
 
-/* Takes in one component from @p on, and gives where it ends: at a slash or at @end. */
-static inline const char *
-hash_component (guint64 *state, const char *p, const char *end)
-{
-  guint64 word, slash;
-  guint n;
-
-  for (; end - p >= 8; p += 8)
-    {
-      word = load_word (p);
-      slash = find_slash (word);
-      if (slash != 0)
-        {
-          n = __builtin_ctzll (slash) / 8;
-          word &= (G_GUINT64_CONSTANT (1) << (8 * n)) - 1;
-          *state = mix (*state, word | (guint64) (n + 1) << 56);
-          return p + n;
-        }
-      *state = mix (*state, word);
-    }
-  n = end - p;
-  word = load_tail (p, n);
-  slash = find_slash (word | (guint64) '/' << (8 * n));
-  n = __builtin_ctzll (slash) / 8;
-  word &= (G_GUINT64_CONSTANT (1) << (8 * n)) - 1;
-  *state = mix (*state, word | (guint64) (n + 1) << 56);
-  return p + n;
-}
-
-/* Any text, slashes and all. */
-static guint32
+static inline guint32
 hash_text (OvsPathDict *dict, const char *text, gsize length)
 {
-  guint64 state = dict->seed ^ length;
+  guint64 state = dict->seed;
 
   for (; length >= 8; text += 8, length -= 8)
     state = mix (state, load_word (text));
-  return finish_hash (mix (state, load_tail (text, length)));
+  return hash_tail (state, text, length);
 }
 
 /* Index */
@@ -335,9 +307,15 @@ index_add (Index *index, guint32 hash, guint32 id)
 /* Records */
 
 static inline const Text *
-get_text (OvsPathDict *dict, guint32 token)
+get_text (OvsPathDict *dict, guint32 place)
 {
-  return *OVS_ARENA_AT (&dict->tokens, const Text *, token);
+  return (const Text *) OVS_ARENA_AT (&dict->texts, const TextUnit, place);
+}
+
+static inline const Text *
+get_token (OvsPathDict *dict, guint32 token)
+{
+  return get_text (dict, *OVS_ARENA_AT (&dict->tokens, const guint32, token));
 }
 
 static inline const Node *
@@ -361,7 +339,7 @@ has_path (OvsPathDict *dict, guint64 path)
 static inline gboolean
 same_token (OvsPathDict *dict, guint32 id, const char *text, gsize length)
 {
-  const Text *own = get_text (dict, id);
+  const Text *own = get_token (dict, id);
 
   return own->length == length && same_bytes (own->bytes, text, length);
 }
@@ -384,60 +362,60 @@ same_path (OvsPathDict *dict, guint32 id, const char *path, gsize length)
   return length == 0;
 }
 
-/* @text is the Node that is sought. */
-static inline gboolean
-same_child (OvsPathDict *dict, guint32 id, const char *text, gsize length)
+/* The text of @path, with one more @name where there is one. The root has no text of its own. */
+static char *
+make_text (OvsPathDict *dict, guint32 path, const Text *name, gsize *length)
 {
-  const Node *node = get_node (dict, id);
-  const Node *sought = (const Node *) text;
+  gsize n = name != NULL ? (gsize) name->length + 1 : 0;
+  char *text, *p;
 
-  return node->parent == sought->parent && node->name == sought->name;
+  for (guint32 id = path; id != ROOT; id = get_node (dict, id)->parent)
+    n += (gsize) get_text (dict, get_node (dict, id)->name)->length + 1;
+  text = g_malloc (n + 1);
+  *length = n;
+  p = text + n;
+  *p = '\0';
+  for (guint32 id = path; name != NULL || id != ROOT;)
+    {
+      if (name == NULL)
+        {
+          name = get_text (dict, get_node (dict, id)->name);
+          id = get_node (dict, id)->parent;
+        }
+      p -= name->length;
+      memcpy (p, name->bytes, name->length);
+      *--p = '/';
+      name = NULL;
+    }
+  return text;
 }
 
-/* With the lock. */
+/* With the lock, as all that adds. 0 when memory is used up. */
 static guint32
 add_token (OvsPathDict *dict, guint32 hash, const char *text, gsize length)
 {
-  const Text **place;
+  gsize n_units = (sizeof (Text) + length + 1 + sizeof (TextUnit) - 1) / sizeof (TextUnit);
+  guint32 *place;
   Text *own;
   guint32 id;
 
-  if (length > G_MAXUINT32 - sizeof (Text) - 1)
+  if (length >= G_MAXUINT32 || !index_make_room (&dict->names))
     return OVS_ID_NONE;
-  if (!index_make_room (&dict->names))
-    return OVS_ID_NONE;
-  place = ovs_arena_prepare (&dict->tokens);
-  own = place == NULL ? NULL : ovs_chunks_alloc (&dict->texts, sizeof (Text) + length + 1);
+  place = ovs_arena_prepare (&dict->tokens, 1);
+  own = place == NULL ? NULL : ovs_arena_prepare (&dict->texts, n_units);
   if (own == NULL)
     return OVS_ID_NONE;
+  own->token = dict->tokens.next;
   own->length = length;
   memcpy (own->bytes, text, length);
   own->bytes[length] = '\0';
-  *place = own;
-  id = ovs_arena_commit (&dict->tokens);
+  *place = ovs_arena_commit (&dict->texts, n_units);
+  id = ovs_arena_commit (&dict->tokens, 1);
   index_add (&dict->names, hash, id);
   return id;
 }
 
-/* With the lock. */
-static guint32
-add_node (OvsPathDict *dict, guint32 hash, guint32 parent, guint32 name)
-{
-  Node *node;
-  guint32 id;
-
-  if (!index_make_room (&dict->paths))
-    return OVS_ID_NONE;
-  node = ovs_arena_prepare (&dict->nodes);
-  if (node == NULL)
-    return OVS_ID_NONE;
-  *node = (Node) { parent, name };
-  id = ovs_arena_commit (&dict->nodes);
-  index_add (&dict->paths, hash, id);
-  return id;
-}
-
-/* With the lock; @text has been checked. */
+/* The text has been checked. */
 static guint32
 ensure_token (OvsPathDict *dict, const char *text, gsize length)
 {
@@ -447,38 +425,58 @@ ensure_token (OvsPathDict *dict, const char *text, gsize length)
   return id != OVS_ID_NONE ? id : add_token (dict, hash, text, length);
 }
 
-/* With the lock; @path has been checked. Adds what is missing below the closest
- * ancestor that exists, which for most paths is the parent. */
+/* A path that is not there, below one that is. */
 static guint32
-ensure_path (OvsPathDict *dict, const char *path, gsize length)
+add_child (OvsPathDict *dict, guint32 hash, guint32 parent, const char *name, gsize length)
 {
-  Step on_stack[STEPS_ON_STACK];
-  g_autofree Step *on_heap = NULL;
-  Step *steps = on_stack;
-  const char *end = path + length;
-  gsize n = 0, i = 0;
+  guint32 token = ensure_token (dict, name, length);
+  Node *node;
+  guint32 id;
+
+  if (token == OVS_ID_NONE || !index_make_room (&dict->paths))
+    return OVS_ID_NONE;
+  node = ovs_arena_prepare (&dict->nodes, 1);
+  if (node == NULL)
+    return OVS_ID_NONE;
+  *node = (Node) { parent, *OVS_ARENA_AT (&dict->tokens, const guint32, token) };
+  id = ovs_arena_commit (&dict->nodes, 1);
+  index_add (&dict->paths, hash, id);
+  return id;
+}
+
+/* A path whose parent is not there either: all that is missing below the closest
+ * ancestor. The hashes of all of them come out of one pass over the text. */
+static guint32
+add_ancestors (OvsPathDict *dict, const char *path, gsize length)
+{
+  Prefix on_stack[PREFIXES_ON_STACK];
+  g_autofree Prefix *on_heap = NULL;
+  Prefix *prefixes = on_stack;
   guint64 state = dict->seed;
+  gsize n = 0, n_hashed = 0, i = 0;
   guint32 id = ROOT;
 
-  for (const char *p = path; p < end; p++)
-    n += *p == '/';
-  if (n > STEPS_ON_STACK)
+  for (gsize k = 0; k < length; k++)
+    n += path[k] == '/';
+  if (n > PREFIXES_ON_STACK)
     {
-      on_heap = ovs_try_alloc (n * sizeof (Step));
+      on_heap = ovs_try_alloc (n * sizeof (Prefix));
       if (on_heap == NULL)
         return OVS_ID_NONE;
-      steps = on_heap;
+      prefixes = on_heap;
     }
-  for (const char *p = path; p < end; i++)
+  for (gsize k = 1; k <= length; k++)
     {
-      p = hash_component (&state, p + 1, end);
-      steps[i] = (Step) { p, state };
+      if (k < length && path[k] != '/')
+        continue;
+      for (; n_hashed + 8 <= k; n_hashed += 8)
+        state = mix (state, load_word (path + n_hashed));
+      prefixes[i++] = (Prefix) { k, hash_tail (state, path + n_hashed, k - n_hashed) };
     }
 
   for (i = n; i > 0; i--)
     {
-      guint32 found = index_probe (dict, &dict->paths, finish_hash (steps[i - 1].state), same_path, path,
-                                   steps[i - 1].end - path);
+      guint32 found = index_probe (dict, &dict->paths, prefixes[i - 1].hash, same_path, path, prefixes[i - 1].length);
 
       if (found != OVS_ID_NONE)
         {
@@ -488,12 +486,29 @@ ensure_path (OvsPathDict *dict, const char *path, gsize length)
     }
   for (; i < n && id != OVS_ID_NONE; i++)
     {
-      const char *name = (i == 0 ? path : steps[i - 1].end) + 1;
-      guint32 token = ensure_token (dict, name, steps[i].end - name);
+      gsize start = (i == 0 ? 0 : prefixes[i - 1].length) + 1;
 
-      id = token == OVS_ID_NONE ? OVS_ID_NONE : add_node (dict, finish_hash (steps[i].state), id, token);
+      id = add_child (dict, prefixes[i].hash, id, path + start, prefixes[i].length - start);
     }
   return id;
+}
+
+/* The path has been checked. */
+static guint32
+ensure_path (OvsPathDict *dict, guint32 hash, const char *path, gsize length)
+{
+  guint32 id = index_probe (dict, &dict->paths, hash, same_path, path, length);
+  const char *name;
+  gsize above;
+
+  if (id != OVS_ID_NONE)
+    return id;
+  name = (const char *) memrchr (path, '/', length) + 1;
+  above = name - 1 - path;
+  id = above == 0 ? ROOT : index_probe (dict, &dict->paths, hash_text (dict, path, above), same_path, path, above);
+  if (id == OVS_ID_NONE)
+    return add_ancestors (dict, path, length);
+  return add_child (dict, hash, id, name, length - above - 1);
 }
 
 /* Checking */
@@ -627,18 +642,18 @@ ovs_path_dict_new (void)
   ovs_mutex_init (&dict->lock);
   ovs_mutex_init (&dict->lists.lock);
   ovs_arena_init (&dict->nodes, sizeof (Node));
-  ovs_arena_init (&dict->tokens, sizeof (const Text *));
-  ovs_chunks_init (&dict->texts);
+  ovs_arena_init (&dict->tokens, sizeof (guint32));
+  ovs_arena_init (&dict->texts, sizeof (TextUnit));
   index_init (&dict->paths);
   index_init (&dict->names);
 
-  /* Token 0, what is no path, and the root. */
-  if (ovs_arena_prepare (&dict->tokens) == NULL || ovs_arena_prepare (&dict->nodes) == NULL)
+  /* Zeros are right for token 0 and its text, for what is no path, and for the root. */
+  if (ovs_arena_prepare (&dict->texts, EMPTY_TEXT_UNITS) == NULL || ovs_arena_prepare (&dict->tokens, 1) == NULL ||
+      ovs_arena_prepare (&dict->nodes, 2) == NULL)
     g_error ("no memory for a path dictionary");
-  *OVS_ARENA_AT (&dict->tokens, const Text *, 0) = &empty_text;
-  ovs_arena_commit (&dict->tokens);
-  ovs_arena_commit (&dict->nodes);
-  ovs_arena_commit (&dict->nodes);
+  ovs_arena_commit (&dict->texts, EMPTY_TEXT_UNITS);
+  ovs_arena_commit (&dict->tokens, 1);
+  ovs_arena_commit (&dict->nodes, 2);
   return dict;
 }
 
@@ -659,7 +674,7 @@ ovs_path_dict_unref (OvsPathDict *dict)
   index_clear (&dict->names);
   ovs_arena_clear (&dict->nodes);
   ovs_arena_clear (&dict->tokens);
-  ovs_chunks_clear (&dict->texts);
+  ovs_arena_clear (&dict->texts);
   ovs_mutex_clear (&dict->lists.lock);
   ovs_mutex_clear (&dict->lock);
   g_free (dict);
@@ -698,24 +713,37 @@ ovs_path_dict_get_token_text (OvsPathDict *dict, guint64 token, gsize *length)
 
   if (!has_token (dict, token))
     return NULL;
-  text = get_text (dict, token);
+  text = get_token (dict, token);
   if (length != NULL)
     *length = text->length;
   return text->bytes;
+}
+
+/* @hash: set unless the path is the root or cannot be one */
+static inline guint32
+find_path (OvsPathDict *dict, const char *path, gsize length, guint32 *hash)
+{
+  if (length == 0 || path[0] != '/')
+    return OVS_ID_NONE;
+  if (length == 1)
+    return ROOT;
+  *hash = hash_text (dict, path, length);
+  return find (dict, &dict->paths, *hash, same_path, path, length);
 }
 
 guint32
 ovs_path_dict_intern_path (OvsPathDict *dict, const char *path, gssize length, GError **error)
 {
   gsize n = length < 0 ? strlen (path) : (gsize) length;
-  guint32 id = ovs_path_dict_find_path (dict, path, n);
+  guint32 hash = 0;
+  guint32 id = find_path (dict, path, n, &hash);
 
   if (id != OVS_ID_NONE)
     return id;
   if (!check_path (path, n, error))
     return OVS_ID_NONE;
   ovs_mutex_lock (&dict->lock);
-  id = ensure_path (dict, path, n);
+  id = ensure_path (dict, hash, path, n);
   ovs_mutex_unlock (&dict->lock);
   if (id == OVS_ID_NONE)
     fail_full (error, "path", path, n);
@@ -725,65 +753,31 @@ ovs_path_dict_intern_path (OvsPathDict *dict, const char *path, gssize length, G
 guint32
 ovs_path_dict_find_path (OvsPathDict *dict, const char *path, gssize length)
 {
-  gsize n = length < 0 ? strlen (path) : (gsize) length;
-  const char *end = path + n;
-  guint64 state = dict->seed;
+  guint32 hash = 0;
 
-  if (n == 0 || path[0] != '/')
-    return OVS_ID_NONE;
-  if (n == 1)
-    return ROOT;
-  for (const char *p = path; p < end;)
-    p = hash_component (&state, p + 1, end);
-  return find (dict, &dict->paths, finish_hash (state), same_path, path, n);
+  return find_path (dict, path, length < 0 ? strlen (path) : (gsize) length, &hash);
 }
 
 guint32
 ovs_path_dict_intern_child (OvsPathDict *dict, guint32 parent, guint32 token)
 {
-  Node sought = { parent, token };
-  guint32 on_stack[STEPS_ON_STACK];
-  g_autofree guint32 *on_heap = NULL;
-  guint32 *names = on_stack;
-  guint64 state = dict->seed;
-  guint32 depth, hash, id;
-  const Text *text;
+  g_autofree char *path = NULL;
+  const Text *name;
+  gsize length;
+  guint32 hash = 0;
+  guint32 id;
 
   if (!has_path (dict, parent) || token == OVS_ID_NONE || !has_token (dict, token))
     return OVS_ID_NONE;
-  text = get_text (dict, token);
-  if (memchr (text->bytes, '/', text->length) != NULL)
+  name = get_token (dict, token);
+  if (memchr (name->bytes, '/', name->length) != NULL)
     return OVS_ID_NONE;
-
-  depth = ovs_path_dict_get_depth (dict, parent);
-  if (depth >= STEPS_ON_STACK)
-    {
-      names = on_heap = ovs_try_alloc (((gsize) depth + 1) * sizeof (guint32));
-      if (names == NULL)
-        return OVS_ID_NONE;
-    }
-  names[depth] = token;
-  for (guint32 i = depth, path = parent; i > 0; i--)
-    {
-      const Node *node = get_node (dict, path);
-
-      names[i - 1] = node->name;
-      path = node->parent;
-    }
-  for (guint32 i = 0; i <= depth; i++)
-    {
-      text = get_text (dict, names[i]);
-      hash_component (&state, text->bytes, text->bytes + text->length);
-    }
-  hash = finish_hash (state);
-
-  id = find (dict, &dict->paths, hash, same_child, (const char *) &sought, sizeof sought);
+  path = make_text (dict, parent, name, &length);
+  id = find_path (dict, path, length, &hash);
   if (id != OVS_ID_NONE)
     return id;
   ovs_mutex_lock (&dict->lock);
-  id = index_probe (dict, &dict->paths, hash, same_child, (const char *) &sought, sizeof sought);
-  if (id == OVS_ID_NONE)
-    id = add_node (dict, hash, parent, token);
+  id = ensure_path (dict, hash, path, length);
   ovs_mutex_unlock (&dict->lock);
   return id;
 }
@@ -797,27 +791,11 @@ ovs_path_dict_has_path (OvsPathDict *dict, guint64 path)
 char *
 ovs_path_dict_dup_path (OvsPathDict *dict, guint64 path)
 {
-  gsize length = 0;
-  char *text, *p;
+  gsize length;
 
   if (!has_path (dict, path))
     return NULL;
-  if (path == ROOT)
-    return g_strdup ("/");
-  for (guint32 id = path; id != ROOT; id = get_node (dict, id)->parent)
-    length += get_text (dict, get_node (dict, id)->name)->length + 1;
-  text = g_malloc (length + 1);
-  p = text + length;
-  *p = '\0';
-  for (guint32 id = path; id != ROOT; id = get_node (dict, id)->parent)
-    {
-      const Text *name = get_text (dict, get_node (dict, id)->name);
-
-      p -= name->length;
-      memcpy (p, name->bytes, name->length);
-      *--p = '/';
-    }
-  return text;
+  return path == ROOT ? g_strdup ("/") : make_text (dict, path, NULL, &length);
 }
 
 guint32
@@ -829,7 +807,7 @@ ovs_path_dict_get_parent (OvsPathDict *dict, guint32 path)
 guint32
 ovs_path_dict_get_name (OvsPathDict *dict, guint32 path)
 {
-  return has_path (dict, path) ? get_node (dict, path)->name : OVS_ID_NONE;
+  return has_path (dict, path) ? get_text (dict, get_node (dict, path)->name)->token : OVS_ID_NONE;
 }
 
 guint32

@@ -157,7 +157,8 @@ ovs_dtype_parse (const char *text, OvstageDataType *dtype, GError **error)
     }
   if (!valid || *rest != '\0')
     return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT,
-                     "data type \"%s\" is not known, expected a name such as float32, uint8 or bool, with lanes as in float32x3",
+                     "data type \"%s\" is not known, expected a name such as float32, uint8 or bool, with lanes as in "
+                     "float32x3",
                      text);
   if (bits == 0)
     return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "data type \"%s\" has 0 bits, expected 1 to 255", text);

@@ -244,8 +244,14 @@ ovs_payload_check_form (const OvstageWriteData *payload, GError **error)
   return TRUE;
 }
 
+#ifdef __clang__
+#define OVS_VECTORIZE
+#else
+#define OVS_VECTORIZE __attribute__ ((optimize ("O3")))
+#endif
+
 /* Whether an entry is at or above @limit. No branch within a block, so that it can be vectorised. */
-static __attribute__ ((optimize ("O3"))) gboolean
+static OVS_VECTORIZE gboolean
 find_above (const guint32 *map, gsize n, guint32 limit, gsize *position)
 {
   enum
@@ -340,6 +346,9 @@ ovs_payload_resolve (const OvstageWriteData *payload, gsize n_prims, OvsRows *ro
   rows->index_map = payload->index_map;
   rows->mask = payload->mask;
   rows->n_selected = payload->mask != NULL ? count_bits (payload->mask, rows->count) : rows->count;
+  /* A mask that selects everything is none, which leaves the quick ways open. */
+  if (rows->n_selected == rows->count)
+    rows->mask = NULL;
   return TRUE;
 }
 
@@ -393,11 +402,26 @@ copy_stepped (guint8 *restrict dst, const guint8 *restrict src, gsize n, gint64 
     }
 }
 
+enum
+{
+  CACHE_LINE = 64,
+  PREFETCH_ROWS = 32,  /* how far ahead of a gather */
+  PREFETCH_WORDS = 4,  /* and of a mask, in words of 64 rows */
+};
+
 static inline __attribute__ ((always_inline)) void
 copy_gathered (guint8 *restrict dst, const guint8 *restrict src, const guint32 *restrict map, gsize n, gint64 step,
                gsize size)
 {
-  for (gsize i = 0; i < n; i++)
+  gsize i = 0;
+
+  /* Sparse rows wait for memory one after another unless asked for ahead of time. */
+  for (; i + PREFETCH_ROWS < n; i++)
+    {
+      __builtin_prefetch (src + (gint64) map[i + PREFETCH_ROWS] * step);
+      memcpy (dst + i * size, src + (gint64) map[i] * step, size);
+    }
+  for (; i < n; i++)
     memcpy (dst + i * size, src + (gint64) map[i] * step, size);
 }
 
@@ -528,10 +552,12 @@ ovs_rows_copy (const OvsRows *rows, guint32 first, guint32 n, guint8 *dst)
 }
 
 /* A bit at a time with the copy in between: decoding several at once to save
- * branches was measured and is slower, as it parts the loads from one another. */
+ * branches was measured and is slower, as it parts the loads from one another.
+ * With @prefetch, which is for rows that are compact, all of them are asked for
+ * a few words ahead, selected or not. */
 static inline __attribute__ ((always_inline)) gsize
 copy_selected (const guint8 *restrict base, const guint64 *restrict mask, guint32 first, guint32 end, gint64 step,
-               gsize size, guint8 *restrict dst, guint32 *restrict elements)
+               gsize size, gboolean prefetch, guint8 *restrict dst, guint32 *restrict elements)
 {
   gsize n = 0;
 
@@ -539,6 +565,14 @@ copy_selected (const guint8 *restrict base, const guint64 *restrict mask, guint3
     {
       guint64 word = mask[at / 64];
       const guint8 *src = base + (gint64) at * step;
+
+      if (prefetch && end - at >= (PREFETCH_WORDS + 1) * 64)
+        {
+          const guint8 *ahead = src + PREFETCH_WORDS * 64 * size;
+
+          for (gsize i = 0; i < 64 * size; i += CACHE_LINE)
+            __builtin_prefetch (ahead + i);
+        }
 
       if (end - at < 64)
         word &= (G_GUINT64_CONSTANT (1) << (end - at)) - 1;
@@ -566,6 +600,16 @@ copy_selected (const guint8 *restrict base, const guint64 *restrict mask, guint3
   return n;
 }
 
+/* Whether most cache lines hold a selected row, so that asking for all of them
+ * is the quickest way to those. Halves the time of a tenth of 12-byte rows. */
+static gboolean
+selects_most_lines (const OvsRows *rows)
+{
+  guint64 rows_per_line = CACHE_LINE / rows->row_size + 1;
+
+  return rows->n_selected > 0 && rows->row_size <= CACHE_LINE && 2 * rows_per_line * rows->n_selected >= rows->count;
+}
+
 gsize
 ovs_rows_copy_masked (const OvsRows *rows, guint32 first, guint32 n, guint8 *dst, guint32 *elements)
 {
@@ -578,18 +622,19 @@ ovs_rows_copy_masked (const OvsRows *rows, guint32 first, guint32 n, guint8 *dst
   if (!rows->row_compact)
     {
       /* With rows of no bytes this only lists the elements. */
-      n_selected = copy_selected (rows->base, rows->mask, first, end, 0, 0, dst, elements);
+      n_selected = copy_selected (rows->base, rows->mask, first, end, 0, 0, FALSE, dst, elements);
       copy_inner (rows, elements, 0, n_selected, dst);
     }
-  else if (rows->row_stride == (gint64) rows->row_size)
+  else if (rows->row_stride == (gint64) rows->row_size && selects_most_lines (rows))
     {
-#define CALL(s) n_selected = copy_selected (rows->base, rows->mask, first, end, (gint64) (s), s, dst, elements)
+#define CALL(s) n_selected = copy_selected (rows->base, rows->mask, first, end, (gint64) (s), s, TRUE, dst, elements)
       FOR_ROW_SIZE (rows->row_size, CALL)
 #undef CALL
     }
   else
     {
-#define CALL(s) n_selected = copy_selected (rows->base, rows->mask, first, end, rows->row_stride, s, dst, elements)
+#define CALL(s)                                                                                                        \
+  n_selected = copy_selected (rows->base, rows->mask, first, end, rows->row_stride, s, FALSE, dst, elements)
       FOR_ROW_SIZE (rows->row_size, CALL)
 #undef CALL
     }

@@ -41,7 +41,7 @@ typedef struct
   gint64 n_rows;         /* rows in the source */
   OvstageTensor *tensor;
   const guint32 *index_map; /* (nullable) count entries, all below n_rows */
-  const guint64 *mask;      /* (nullable) ceil (count / 64) words */
+  const guint64 *mask;      /* (nullable) ceil (count / 64) words; NULL too when all of them are selected */
   gsize n_selected;         /* elements the mask selects; count without one */
   /* The source, with extents of 1 dropped and runs that are compact merged. */
   const guint8 *base;

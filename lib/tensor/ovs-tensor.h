@@ -48,7 +48,8 @@ OvstageTensor *ovs_tensor_ref (OvstageTensor *tensor);
 void ovs_tensor_unref (OvstageTensor *tensor);
 
 /* W24: checks dtype, extents and strides without following the data pointer. @what names the tensor in messages.
- * @n_bytes: (out) (optional) what the elements take when compact. Whether rows are whole bytes (W25) is the payload's question. */
+ * @n_bytes: (out) (optional) what the elements take when compact. Whether rows are whole bytes (W25) the payload
+ * decides. */
 gboolean ovs_tensor_check (const OvstageTensor *tensor, const char *what, gsize *n_bytes, GError **error);
 gboolean ovs_tensor_is_compact (const OvstageTensor *tensor);
 /* Product of the extents; 1 for 0-d. Only for tensors that passed the check. */
