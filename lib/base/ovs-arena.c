@@ -98,10 +98,8 @@ ovs_arena_clear (OvsArena *arena)
     {
       gsize size;
 
-      if (arena->segments[i] == NULL)
-        continue;
-      get_segment_size (arena, i, &size);
-      ovs_segment_free (arena->segments[i], size);
+      if (arena->segments[i] != NULL && get_segment_size (arena, i, &size))
+        ovs_segment_free (arena->segments[i], size);
     }
   ovs_arena_init (arena, arena->element_size);
 }

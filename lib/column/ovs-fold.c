@@ -61,6 +61,7 @@ struct _OvsFold
   FoldAttr *attrs;
   gsize work;
   guint n_columns;
+  GArray *structure; /* (owned) (nullable) OvsStructureChange */
   FoldAttr first_attr; /* one of attrs, if there is one */
 };
 
@@ -73,6 +74,7 @@ ovs_fold_new (const OvsFoldContext *context)
   fold->attrs = NULL;
   fold->work = 0;
   fold->n_columns = 0;
+  fold->structure = NULL;
   return fold;
 }
 
@@ -109,6 +111,7 @@ ovs_fold_free (OvsFold *fold)
       if (attr != &fold->first_attr)
         g_free (attr);
     }
+  g_clear_pointer (&fold->structure, g_array_unref);
   g_free (fold);
 }
 
@@ -203,13 +206,25 @@ is_whole_run (const OvsWriteSet *set, const Step *step)
   return set->n_parts == 1 && set->parts[0].rows == NULL && set->parts[0].first == 0 && set->parts[0].n >= step->n_rows;
 }
 
+static void
+log_structure (OvsFold *fold, guint64 ordinal, guint32 prim, gint by)
+{
+  OvsStructureChange change = { ordinal, prim, by };
+
+  if (ordinal <= fold->context.lowest_floor)
+    return;
+  if (fold->structure == NULL)
+    fold->structure = g_array_new (FALSE, FALSE, sizeof (OvsStructureChange));
+  g_array_append_val (fold->structure, change);
+}
+
 /* Makes the rows of a structural set live. Tells in @changed whether one was not. */
 static gboolean
-add_rows (Step *step, const OvsWriteSet *set, gboolean *changed)
+add_rows (OvsFold *fold, Step *step, const OvsWriteSet *set, gboolean *changed)
 {
   guint32 end = step->n_rows;
 
-  if (is_whole_run (set, step))
+  if (set->ordinal <= fold->context.lowest_floor && is_whole_run (set, step))
     {
       *changed = set->parts[0].n != step->n_live;
       g_clear_pointer (&step->live, ovs_bits_unref);
@@ -229,11 +244,15 @@ add_rows (Step *step, const OvsWriteSet *set, gboolean *changed)
       const guint32 *rows = ovs_part_get_rows (part);
 
       for (guint32 j = 0; j < part->n; j++)
-        if (ovs_bits_set (step->live, rows != NULL ? rows[j] : part->first + j))
-          {
-            step->n_live++;
-            *changed = TRUE;
-          }
+        {
+          guint32 row = rows != NULL ? rows[j] : part->first + j;
+
+          if (!ovs_bits_set (step->live, row))
+            continue;
+          step->n_live++;
+          *changed = TRUE;
+          log_structure (fold, set->ordinal, ovs_layout_get_prim (set->column->layout, row), 1);
+        }
     }
   close_live (step);
   return TRUE;
@@ -241,7 +260,7 @@ add_rows (Step *step, const OvsWriteSet *set, gboolean *changed)
 
 /* Takes the prims of a structural set out of every other column of the attribute. */
 static gboolean
-move_rows (FoldAttr *attr, const OvsWriteSet *set, gboolean *changed)
+move_rows (OvsFold *fold, FoldAttr *attr, const OvsWriteSet *set, gboolean *changed)
 {
   for (guint c = 0; c < attr->attr->columns->len; c++)
     {
@@ -287,6 +306,7 @@ move_rows (FoldAttr *attr, const OvsWriteSet *set, gboolean *changed)
                   step->n_live--;
                   column->moved = TRUE;
                   *changed = TRUE;
+                  log_structure (fold, set->ordinal, prim, -1);
                 }
             }
         }
@@ -297,7 +317,7 @@ move_rows (FoldAttr *attr, const OvsWriteSet *set, gboolean *changed)
 }
 
 static gboolean
-plan_steps (FoldAttr *attr, GError **error)
+plan_steps (OvsFold *fold, FoldAttr *attr, GError **error)
 {
   for (guint i = 0; i < attr->n_sets; i++)
     {
@@ -309,7 +329,7 @@ plan_steps (FoldAttr *attr, GError **error)
       step->set = set;
       if (!set->structural)
         continue;
-      if (!add_rows (step, set, &changed) || (attr->attr->columns->len > 1 && !move_rows (attr, set, &changed)))
+      if (!add_rows (fold, step, set, &changed) || (attr->attr->columns->len > 1 && !move_rows (fold, attr, set, &changed)))
         return ovs_fail (error, OVSTAGE_ERROR_OUT_OF_MEMORY, "advance: no memory for the rows of ordinal %" G_GUINT64_FORMAT,
                          set->ordinal);
       if (changed)
@@ -481,7 +501,7 @@ ovs_fold_plan (OvsFold *fold, OvsAttr *attr, guint64 ordinal, GError **error)
   fold_attr->next = fold->attrs;
   fold->attrs = fold_attr;
 
-  if (!plan_steps (fold_attr, error))
+  if (!plan_steps (fold, fold_attr, error))
     return FALSE;
   for (FoldColumn *column = fold_attr->columns; column != NULL; column = column->next)
     {
@@ -498,6 +518,12 @@ gsize
 ovs_fold_get_work (OvsFold *fold)
 {
   return fold->work;
+}
+
+const GArray *
+ovs_fold_get_structure (OvsFold *fold)
+{
+  return fold->structure;
 }
 
 guint

@@ -27,7 +27,17 @@ typedef struct
   gsize change_budget;  /* 0: a share of the column */
   const guint64 *pins;  /* ordinals that must stay readable */
   guint n_pins;
+  guint64 lowest_floor; /* of all attributes, once this is published */
 } OvsFoldContext;
+
+/* A prim that came to carry an attribute, or ceased to, at an ordinal that is sealed while writes of other attributes
+ * may still ask what existed before it. */
+typedef struct
+{
+  guint64 ordinal;
+  guint32 prim;
+  gint change; /* 1 or -1 */
+} OvsStructureChange;
 
 OvsFold *ovs_fold_new (const OvsFoldContext *context);
 /* Drops what was planned and not published. */
@@ -41,6 +51,8 @@ gsize ovs_fold_get_work (OvsFold *fold);
 void ovs_fold_run (OvsFold *fold);
 /* Stage lock held. Gives the number of bytes that are staged no more. */
 gsize ovs_fold_publish (OvsFold *fold);
+/* OvsStructureChange, of the ordinals above the lowest floor; NULL for none. */
+const GArray *ovs_fold_get_structure (OvsFold *fold);
 /* The columns that got a version. */
 guint ovs_fold_get_n_columns (OvsFold *fold);
 

@@ -77,13 +77,31 @@ add_deps (OvsAdvance *advance)
     }
 }
 
+/* The lowest sealed floor once the advance is published. */
+static guint64
+foresee_lowest_floor (OvsAdvance *advance)
+{
+  OvsStage *stage = advance->op.stage;
+  OvsFloors floors;
+  guint64 lowest;
+
+  if (stage->sealed.own == NULL && advance->scope == OVSTAGE_SCOPE_ALL)
+    return MAX (stage->sealed.shared, advance->ordinal);
+  ovs_floors_init (&floors);
+  ovs_floors_copy (&floors, &stage->sealed);
+  ovs_floors_raise (&floors, advance->scope, advance->attributes, advance->n_attributes, advance->ordinal);
+  lowest = ovs_floors_get_global (&floors);
+  ovs_floors_clear (&floors);
+  return lowest;
+}
+
 /* Stage lock held. */
 static gboolean
 plan (OvsAdvance *advance, GError **error)
 {
   OvsStage *stage = advance->op.stage;
   guint64 pins[2];
-  OvsFoldContext context = { stage->pool, stage->config.history_depth, stage->config.change_budget, pins, 0 };
+  OvsFoldContext context = { stage->pool, stage->config.history_depth, stage->config.change_budget, pins, 0, 0 };
 
   if (stage->dirty->len == 0)
     return TRUE;
@@ -91,6 +109,8 @@ plan (OvsAdvance *advance, GError **error)
     pins[context.n_pins++] = stage->emission_due;
   if (stage->emission_running != 0)
     pins[context.n_pins++] = stage->emission_running;
+
+  context.lowest_floor = foresee_lowest_floor (advance);
 
   advance->fold = ovs_fold_new (&context);
   for (guint i = 0; i < stage->dirty->len; i++)
@@ -122,6 +142,24 @@ clean (OvsStage *stage)
   g_ptr_array_set_size (stage->dirty, (gint) n);
 }
 
+/* Keeps what a write may still ask about. */
+static void
+note_structure (OvsStage *stage, const GArray *structure, guint64 lowest_floor)
+{
+  guint n = 0;
+
+  if (structure != NULL)
+    g_array_append_vals (stage->structure_log, structure->data, structure->len);
+  for (guint i = 0; i < stage->structure_log->len; i++)
+    {
+      OvsStructureChange change = g_array_index (stage->structure_log, OvsStructureChange, i);
+
+      if (change.ordinal > lowest_floor)
+        g_array_index (stage->structure_log, OvsStructureChange, n++) = change;
+    }
+  g_array_set_size (stage->structure_log, n);
+}
+
 /* Stage lock held. Tells whether the face has to be told of a risen floor. */
 static gboolean
 publish (OvsAdvance *advance)
@@ -138,6 +176,8 @@ publish (OvsAdvance *advance)
     }
   ovs_floors_raise (&stage->sealed, advance->scope, advance->attributes, advance->n_attributes, advance->ordinal);
   after = ovs_floors_get_global (&stage->sealed);
+  if (stage->structure_log->len > 0 || (advance->fold != NULL && ovs_fold_get_structure (advance->fold) != NULL))
+    note_structure (stage, advance->fold != NULL ? ovs_fold_get_structure (advance->fold) : NULL, after);
   if (after == before || !advance->wanted)
     return FALSE;
   stage->emission_due = after;
@@ -146,7 +186,7 @@ publish (OvsAdvance *advance)
 
 /* The last of an advance: no lock held. */
 static void
-end (OvsAdvance *advance, gboolean risen, GError *error)
+end (OvsAdvance *advance, gboolean risen)
 {
   OvsStage *stage = advance->op.stage;
 
@@ -156,7 +196,7 @@ end (OvsAdvance *advance, gboolean risen, GError *error)
         ovs_pool_mark_frame (stage->pool);
       g_clear_pointer (&advance->fold, ovs_fold_free);
     }
-  ovs_op_end (&advance->op, error);
+  ovs_op_end (&advance->op);
   if (risen)
     stage->floor_risen (stage->floor_data);
 }
@@ -171,9 +211,9 @@ run_fold (OvsAdvance *advance, GQueue *ready)
   ovs_fold_run (advance->fold);
   ovs_mutex_lock (&stage->lock);
   risen = publish (advance);
-  ovs_op_unset_pending (&advance->op, FALSE, ready);
+  ovs_op_unset_pending (&advance->op, NULL, ready);
   ovs_mutex_unlock (&stage->lock);
-  end (advance, risen, NULL);
+  end (advance, risen);
 }
 
 static void
@@ -219,11 +259,13 @@ begin (OvsAdvance *advance, GQueue *ready)
       risen = publish (advance);
     }
   if (advance->op.pending)
-    ovs_op_unset_pending (&advance->op, !planned, ready);
+    ovs_op_unset_pending (&advance->op, error, ready);
+  else
+    ovs_op_set_done (&advance->op, error);
   if (!planned)
     ovs_stage_recompute_closing (stage);
   ovs_mutex_unlock (&stage->lock);
-  end (advance, risen, error);
+  end (advance, risen);
 }
 
 void

@@ -139,6 +139,7 @@ struct _OvsStage
   GPtrArray *dirty;  /* OvsAttr with staged work */
   guint32 *live;     /* (owned) by path id: attributes that live on it, at the head */
   gsize n_live;
+  GArray *structure_log; /* (owned) OvsStructureChange above the lowest sealed floor: empty while all are sealed together */
   GHashTable *layouts; /* (owned) path list -> (owned) OvsLayout that begins with it */
   guint layouts_swept;
   OvsBindingTable *bindings; /* (owned) */
@@ -158,8 +159,10 @@ struct _OvsStage
 gpointer ovs_op_new (OvsStage *stage, OvsOpKind kind, gsize size);
 /* Ends an operation that nobody else knows yet. Takes @error. Gives @op. */
 OvsOp *ovs_op_end_new (OvsOp *op, GError *error);
-/* Ends an operation. No lock held: runs its watches. Takes @error. */
-void ovs_op_end (OvsOp *op, GError *error);
+/* From now on it is done. Takes @error. Who waits is told by ovs_op_end(). */
+void ovs_op_set_done (OvsOp *op, GError *error);
+/* Wakes who waits and runs the watches of an operation that was set done. No lock held. */
+void ovs_op_end (OvsOp *op);
 
 /* Stage lock held for these. */
 static inline void
@@ -172,8 +175,10 @@ void ovs_op_set_pending (OvsOp *op);
 void ovs_op_add_dep (OvsOp *op, OvsOp *dep);
 /* Undoes ovs_op_add_dep() for an operation that is refused after all. */
 void ovs_op_drop_deps (OvsOp *op);
-/* Takes it off the pending list; what has now nothing left to wait for begins, and is added to @ready. */
-void ovs_op_unset_pending (OvsOp *op, gboolean failed, GQueue *ready);
+/* Takes it off the pending list and sets it done, in one: who no longer has to wait for it finds it done. What has now
+ * nothing left to wait for begins, and is added to @ready. Takes @error. */
+void ovs_op_unset_pending (OvsOp *op, GError *error, GQueue *ready);
+GError *ovs_cancelled_error_new (void);
 /* No lock held: runs what is ready, and what that makes ready. */
 void ovs_ops_run (GQueue *ready);
 

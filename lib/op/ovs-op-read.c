@@ -205,9 +205,9 @@ ovs_read_run (OvsRead *read, GQueue *ready)
               read->op.failed_dep);
   else
     take (read, &error);
-  ovs_op_unset_pending (&read->op, error != NULL, ready);
+  ovs_op_unset_pending (&read->op, error, ready);
   ovs_mutex_unlock (&stage->lock);
-  ovs_op_end (&read->op, error);
+  ovs_op_end (&read->op);
 }
 
 /* What is staged above every advance submitted so far, at or below the ordinal, on a selected prim. Later writes do

@@ -107,6 +107,23 @@ find_state (Booking *booking)
   ovs_presence_as_of (booking->attr, booking->query->list, count, ordinal, booking->state, booking->above);
 }
 
+/* Undoes what is sealed above the ordinal: attributes need not be sealed together. */
+static void
+undo_structure (Booking *booking, guint32 *counts)
+{
+  OvsStage *stage = booking->stage;
+  OvstagePathList *list = booking->query->list;
+
+  for (guint b = 0; b < stage->structure_log->len; b++)
+    {
+      const OvsStructureChange *change = &g_array_index (stage->structure_log, OvsStructureChange, b);
+      guint32 i = change->ordinal > booking->write->ordinal ? ovs_path_list_index_of (list, change->prim) : OVS_INDEX_NONE;
+
+      if (i < booking->rows->count)
+        counts[i] -= (guint32) change->change;
+    }
+}
+
 /* How many attributes live on each prim, as of the ordinal: the head's count, put right for the attributes whose head
  * is ahead of the ordinal. */
 static guint32 *
@@ -138,6 +155,7 @@ count_attributes (Booking *booking)
       for (guint32 i = 0; i < count; i++)
         counts[i] += (state[i] != 0) - (head[i] != 0);
     }
+  undo_structure (booking, counts);
   return counts;
 }
 
@@ -683,9 +701,9 @@ end_write (OvsWrite *write)
   GQueue ready = G_QUEUE_INIT;
 
   ovs_mutex_lock (&stage->lock);
-  ovs_op_unset_pending (&write->op, FALSE, &ready);
+  ovs_op_unset_pending (&write->op, NULL, &ready);
   ovs_mutex_unlock (&stage->lock);
-  ovs_op_end (&write->op, NULL);
+  ovs_op_end (&write->op);
   ovs_ops_run (&ready);
 }
 
@@ -799,6 +817,20 @@ check_device (const OvstageWriteData *data, GError **error)
   return TRUE;
 }
 
+/* An empty query, or a mask that selects nothing. */
+static gboolean
+has_targets (const OvstageWriteData *data, const OvstagePathList *list)
+{
+  if (list->n == 0)
+    return FALSE;
+  if (data->mask == NULL)
+    return TRUE;
+  for (guint32 i = 0; i < data->count / 64; i++)
+    if (data->mask[i] != 0)
+      return TRUE;
+  return data->count % 64 != 0 && (data->mask[data->count / 64] & ((G_GUINT64_CONSTANT (1) << (data->count % 64)) - 1)) != 0;
+}
+
 OvsOp *
 ovs_stage_write (OvsStage *stage, OvsOp *query, guint64 attribute, guint64 ordinal, OvstageWriteData *data,
                  OvstagePrimMode prim_mode, const OvstagePlacement *placement)
@@ -816,13 +848,7 @@ ovs_stage_write (OvsStage *stage, OvsOp *query, guint64 attribute, guint64 ordin
       !ovs_stage_check_attribute (stage, attribute, &error) || !ovs_payload_check_form (data, &error) ||
       !check_device (data, &error) || !check_reserved (stage, (guint32) attribute, &error))
     return ovs_op_end_new (&write->op, error);
-  if (of->list->n > 0 && !ovs_payload_resolve (data, of->list->n, &rows, &error))
-    return ovs_op_end_new (&write->op, error);
-
-  write->attribute = (guint32) attribute;
-  write->ordinal = ordinal;
-  write->op.begun = TRUE;
-  if (of->list->n == 0 || rows.n_selected == 0)
+  if (!has_targets (data, of->list))
     {
       ovs_mutex_lock (&stage->lock);
       if (ovs_stage_check_open (stage, &error))
@@ -830,6 +856,12 @@ ovs_stage_write (OvsStage *stage, OvsOp *query, guint64 attribute, guint64 ordin
       ovs_mutex_unlock (&stage->lock);
       return ovs_op_end_new (&write->op, error);
     }
+  if (!ovs_payload_resolve (data, of->list->n, &rows, &error))
+    return ovs_op_end_new (&write->op, error);
+
+  write->attribute = (guint32) attribute;
+  write->ordinal = ordinal;
+  write->op.begun = TRUE;
 
   booking = (Booking){
     .stage = stage,

@@ -93,20 +93,24 @@ ovs_op_end_new (OvsOp *op, GError *error)
 {
   if (error != NULL)
     op->id = 0;
-  op->error = error;
-  g_atomic_int_set (&op->done, TRUE);
+  ovs_op_set_done (op, error);
   return op;
 }
 
 void
-ovs_op_end (OvsOp *op, GError *error)
+ovs_op_set_done (OvsOp *op, GError *error)
+{
+  op->error = error;
+  g_atomic_int_set (&op->done, TRUE);
+}
+
+void
+ovs_op_end (OvsOp *op)
 {
   OvsStage *stage = op->stage;
   GSList *watches;
 
-  op->error = error;
   ovs_mutex_lock (&stage->wait_lock);
-  g_atomic_int_set (&op->done, TRUE);
   watches = g_slist_reverse (g_steal_pointer (&op->watches));
   if (stage->n_waiters > 0)
     ovs_cond_broadcast (&stage->wait_cond);
@@ -238,15 +242,16 @@ ovs_op_drop_deps (OvsOp *op)
 }
 
 void
-ovs_op_unset_pending (OvsOp *op, gboolean failed, GQueue *ready)
+ovs_op_unset_pending (OvsOp *op, GError *error, GQueue *ready)
 {
+  ovs_op_set_done (op, error);
   g_queue_unlink (&op->stage->pending, &op->link);
   op->pending = FALSE;
   for (guint i = 0; op->dependents != NULL && i < op->dependents->len; i++)
     {
       OvsOp *dependent = op->dependents->pdata[i];
 
-      if (failed)
+      if (error != NULL)
         dependent->failed_dep = op->id;
       if (--dependent->n_deps > 0 || dependent->begun)
         continue;
@@ -271,6 +276,12 @@ ovs_ops_run (GQueue *ready)
         ovs_read_run ((OvsRead *) op, ready);
       ovs_op_unref (op);
     }
+}
+
+GError *
+ovs_cancelled_error_new (void)
+{
+  return g_error_new_literal (OVSTAGE_ERROR, OVSTAGE_ERROR_OP_FAILED, "cancelled");
 }
 
 /* Who waited for an operation waited through it for what that waited for. */
@@ -302,7 +313,7 @@ ovs_op_cancel (OvsOp *op)
       op->withdrawn = TRUE;
       ovs_op_ref (op);
       pass_deps_on (op);
-      ovs_op_unset_pending (op, TRUE, &ready);
+      ovs_op_unset_pending (op, ovs_cancelled_error_new (), &ready);
       if (op->kind == OVS_OP_ADVANCE)
         ovs_stage_recompute_closing (stage);
     }
@@ -310,7 +321,7 @@ ovs_op_cancel (OvsOp *op)
 
   if (withdrawn)
     {
-      ovs_op_end (op, g_error_new_literal (OVSTAGE_ERROR, OVSTAGE_ERROR_OP_FAILED, "cancelled"));
+      ovs_op_end (op);
       ovs_ops_run (&ready);
       ovs_op_unref (op);
     }

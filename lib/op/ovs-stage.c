@@ -4,6 +4,7 @@
 
 #include "config.h"
 
+#include <sched.h>
 #include <unistd.h>
 
 #include "op/ovs-op-private.h"
@@ -22,6 +23,17 @@ default_staging_budget (void)
   return pages > 0 && page_size > 0 ? (guint64) pages / 2 * (guint64) page_size : G_MAXUINT64;
 }
 
+/* Those that this process may use: GLib counts all that are online. */
+static guint
+count_processors (void)
+{
+  cpu_set_t set;
+
+  if (sched_getaffinity (0, sizeof set, &set) == 0)
+    return (guint) CPU_COUNT (&set);
+  return g_get_num_processors ();
+}
+
 OvsStage *
 ovs_stage_new (const OvsStageConfig *config)
 {
@@ -34,7 +46,7 @@ ovs_stage_new (const OvsStageConfig *config)
   if (stage->config.staging_budget == 0)
     stage->config.staging_budget = default_staging_budget ();
   if (stage->config.n_threads == 0)
-    stage->config.n_threads = g_get_num_processors ();
+    stage->config.n_threads = count_processors ();
 
   stage->dict = ovs_path_dict_new ();
   stage->pool = ovs_pool_new ();
@@ -50,6 +62,7 @@ ovs_stage_new (const OvsStageConfig *config)
   stage->next_id = 1;
   stage->attrs = g_ptr_array_new ();
   stage->dirty = g_ptr_array_new ();
+  stage->structure_log = g_array_new (FALSE, FALSE, sizeof (OvsStructureChange));
   stage->layouts = g_hash_table_new_full (NULL, NULL, NULL, (GDestroyNotify) ovs_layout_unref);
   stage->bindings = ovs_binding_table_new (stage->pool, OVS_BINDING_BUDGET);
   g_queue_init (&stage->pending);
@@ -76,6 +89,7 @@ ovs_stage_unref (OvsStage *stage)
     g_clear_pointer ((OvsAttr **) &stage->attrs->pdata[i], ovs_attr_free);
   g_ptr_array_unref (stage->attrs);
   g_ptr_array_unref (stage->dirty);
+  g_array_unref (stage->structure_log);
   g_hash_table_unref (stage->layouts);
   g_free (stage->live);
   ovs_floors_clear (&stage->closing);
@@ -114,13 +128,13 @@ ovs_stage_close (OvsStage *stage)
     }
   /* All of them first, so that none becomes ready through another. */
   for (guint i = 0; i < withdrawn->len; i++)
-    ovs_op_unset_pending (withdrawn->pdata[i], TRUE, &ready);
+    ovs_op_unset_pending (withdrawn->pdata[i], ovs_cancelled_error_new (), &ready);
   if (withdrawn->len > 0)
     ovs_stage_recompute_closing (stage);
   ovs_mutex_unlock (&stage->lock);
 
   for (guint i = 0; i < withdrawn->len; i++)
-    ovs_op_end (withdrawn->pdata[i], g_error_new_literal (OVSTAGE_ERROR, OVSTAGE_ERROR_OP_FAILED, "cancelled"));
+    ovs_op_end (withdrawn->pdata[i]);
   ovs_ops_run (&ready);
   ovs_workers_stop (stage->workers);
 }

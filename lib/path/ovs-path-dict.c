@@ -34,6 +34,7 @@
 #define INDEX_MAX_SHIFT 32
 #define LONGEST_QUOTE 160
 #define PREFIXES_ON_STACK 32
+#define RECENT_SIZE 112
 
 #define BYTES(b) (G_GUINT64_CONSTANT (0x0101010101010101) * (b))
 
@@ -58,7 +59,7 @@ typedef guint32 TextUnit;
 typedef struct
 {
   guint32 sequence; /* (atomic) odd while entries move */
-  guint32 count;    /* protected by the lock */
+  guint32 count;    /* (atomic) goes up after the slot is there */
   guint64 mask;     /* (atomic) */
   /* Segment 0 holds the first 256 slots, segment k > 0 the upper half of 256 << k. */
   guint64 *segments[INDEX_MAX_SHIFT - INDEX_FIRST_SHIFT + 1]; /* (owned) of atomic slots */
@@ -67,6 +68,7 @@ typedef struct
 struct _OvsPathDict
 {
   gint refs; /* (atomic) */
+  guint serial; /* of this dictionary in this process */
   guint64 seed;
   OvsArena nodes;  /* of Node; 0 is not a path */
   OvsArena tokens; /* of guint32, the places of texts; 0 is the empty text */
@@ -77,12 +79,25 @@ struct _OvsPathDict
   OvsPathListTable lists;
 };
 
+/* The parent that this thread met last, since children come in flocks. An id
+ * and its text belong together for good, so this cannot go stale. */
+typedef struct
+{
+  guint serial;
+  guint32 id;
+  gsize length;
+  char text[RECENT_SIZE];
+} Recent;
+
 /* An ancestor of a path on its way in, or the path. */
 typedef struct
 {
   gsize length;
   guint32 hash;
 } Prefix;
+
+static __thread Recent recent;
+static gint last_serial; /* (atomic) */
 
 typedef gboolean (*SameFunc) (OvsPathDict *dict, guint32 id, const char *text, gsize length);
 
@@ -171,6 +186,12 @@ index_slot (Index *index, guint64 i)
   guint segment = shift - (INDEX_FIRST_SHIFT - 1);
 
   return index->segments[segment] + (segment == 0 ? i : i ^ G_GUINT64_CONSTANT (1) << shift);
+}
+
+static inline void
+index_prefetch (Index *index, guint32 hash)
+{
+  __builtin_prefetch (index_slot (index, hash & __atomic_load_n (&index->mask, __ATOMIC_ACQUIRE)));
 }
 
 static inline void
@@ -301,7 +322,7 @@ static void
 index_add (Index *index, guint32 hash, guint32 id)
 {
   index_place (index, (guint64) hash << 32 | id);
-  index->count++;
+  __atomic_store_n (&index->count, index->count + 1, __ATOMIC_RELEASE);
 }
 
 /* Records */
@@ -344,8 +365,19 @@ same_token (OvsPathDict *dict, guint32 id, const char *text, gsize length)
   return own->length == length && same_bytes (own->bytes, text, length);
 }
 
-static inline gboolean
-same_path (OvsPathDict *dict, guint32 id, const char *path, gsize length)
+static inline void
+remember (OvsPathDict *dict, guint32 id, const char *path, gsize length)
+{
+  if (length > RECENT_SIZE)
+    return;
+  recent.serial = dict->serial;
+  recent.id = id;
+  recent.length = length;
+  memcpy (recent.text, path, length);
+}
+
+static gboolean
+same_ancestor (OvsPathDict *dict, guint32 id, const char *path, gsize length)
 {
   while (id != ROOT)
     {
@@ -354,12 +386,31 @@ same_path (OvsPathDict *dict, guint32 id, const char *path, gsize length)
 
       if (length <= name->length)
         return FALSE;
-      length -= name->length + 1;
+      length -= (gsize) name->length + 1;
       if (path[length] != '/' || !same_bytes (path + length + 1, name->bytes, name->length))
         return FALSE;
       id = node->parent;
     }
   return length == 0;
+}
+
+static inline gboolean
+same_path (OvsPathDict *dict, guint32 id, const char *path, gsize length)
+{
+  const Node *node = get_node (dict, id);
+  const Text *name = get_text (dict, node->name);
+
+  if (length <= name->length)
+    return FALSE;
+  length -= (gsize) name->length + 1;
+  if (path[length] != '/' || !same_bytes (path + length + 1, name->bytes, name->length))
+    return FALSE;
+  if (node->parent == recent.id && dict->serial == recent.serial)
+    return length == recent.length && memcmp (path, recent.text, length) == 0;
+  if (!same_ancestor (dict, node->parent, path, length))
+    return FALSE;
+  remember (dict, node->parent, path, length);
+  return TRUE;
 }
 
 /* The text of @path, with one more @name where there is one. The root has no text of its own. */
@@ -493,19 +544,38 @@ add_ancestors (OvsPathDict *dict, const char *path, gsize length)
   return id;
 }
 
-/* The path has been checked. */
 static guint32
-ensure_path (OvsPathDict *dict, guint32 hash, const char *path, gsize length)
+find_parent (OvsPathDict *dict, const char *path, gsize length)
 {
-  guint32 id = index_probe (dict, &dict->paths, hash, same_path, path, length);
+  guint32 id;
+
+  if (length == 0)
+    return ROOT;
+  if (dict->serial == recent.serial && length == recent.length && memcmp (path, recent.text, length) == 0)
+    return recent.id;
+  id = index_probe (dict, &dict->paths, hash_text (dict, path, length), same_path, path, length);
+  if (id != OVS_ID_NONE)
+    remember (dict, id, path, length);
+  return id;
+}
+
+/* The path has been checked, and was not there when the index had @n_seen entries. */
+static guint32
+ensure_path (OvsPathDict *dict, guint32 hash, const char *path, gsize length, guint32 n_seen)
+{
   const char *name;
   gsize above;
+  guint32 id;
 
-  if (id != OVS_ID_NONE)
-    return id;
+  if (n_seen != dict->paths.count)
+    {
+      id = index_probe (dict, &dict->paths, hash, same_path, path, length);
+      if (id != OVS_ID_NONE)
+        return id;
+    }
   name = (const char *) memrchr (path, '/', length) + 1;
   above = name - 1 - path;
-  id = above == 0 ? ROOT : index_probe (dict, &dict->paths, hash_text (dict, path, above), same_path, path, above);
+  id = find_parent (dict, path, above);
   if (id == OVS_ID_NONE)
     return add_ancestors (dict, path, length);
   return add_child (dict, hash, id, name, length - above - 1);
@@ -638,6 +708,7 @@ ovs_path_dict_new (void)
   OvsPathDict *dict = g_new0 (OvsPathDict, 1);
 
   dict->refs = 1;
+  dict->serial = (guint) g_atomic_int_add (&last_serial, 1) + 1;
   dict->seed = (guint64) g_random_int () << 32 | g_random_int ();
   ovs_mutex_init (&dict->lock);
   ovs_mutex_init (&dict->lists.lock);
@@ -719,43 +790,48 @@ ovs_path_dict_get_token_text (OvsPathDict *dict, guint64 token, gsize *length)
   return text->bytes;
 }
 
-/* @hash: set unless the path is the root or cannot be one */
-static inline guint32
-find_path (OvsPathDict *dict, const char *path, gsize length, guint32 *hash)
+guint32
+ovs_path_dict_find_path (OvsPathDict *dict, const char *path, gssize length)
 {
-  if (length == 0 || path[0] != '/')
+  gsize n = length < 0 ? strlen (path) : (gsize) length;
+
+  if (n == 0 || path[0] != '/')
     return OVS_ID_NONE;
-  if (length == 1)
+  if (n == 1)
     return ROOT;
-  *hash = hash_text (dict, path, length);
-  return find (dict, &dict->paths, *hash, same_path, path, length);
+  return find (dict, &dict->paths, hash_text (dict, path, n), same_path, path, n);
+}
+
+/* The path has been checked and is not the root. */
+static guint32
+intern_checked (OvsPathDict *dict, guint32 hash, const char *path, gsize length)
+{
+  guint32 n_seen = __atomic_load_n (&dict->paths.count, __ATOMIC_ACQUIRE);
+  guint32 id = find (dict, &dict->paths, hash, same_path, path, length);
+
+  if (id != OVS_ID_NONE)
+    return id;
+  ovs_mutex_lock (&dict->lock);
+  id = ensure_path (dict, hash, path, length, n_seen);
+  ovs_mutex_unlock (&dict->lock);
+  return id;
 }
 
 guint32
 ovs_path_dict_intern_path (OvsPathDict *dict, const char *path, gssize length, GError **error)
 {
   gsize n = length < 0 ? strlen (path) : (gsize) length;
-  guint32 hash = 0;
-  guint32 id = find_path (dict, path, n, &hash);
+  guint32 hash = hash_text (dict, path, n);
+  guint32 id;
 
-  if (id != OVS_ID_NONE)
-    return id;
+  /* The slot is on its way while the path is checked. */
+  index_prefetch (&dict->paths, hash);
   if (!check_path (path, n, error))
     return OVS_ID_NONE;
-  ovs_mutex_lock (&dict->lock);
-  id = ensure_path (dict, hash, path, n);
-  ovs_mutex_unlock (&dict->lock);
+  id = n == 1 ? ROOT : intern_checked (dict, hash, path, n);
   if (id == OVS_ID_NONE)
     fail_full (error, "path", path, n);
   return id;
-}
-
-guint32
-ovs_path_dict_find_path (OvsPathDict *dict, const char *path, gssize length)
-{
-  guint32 hash = 0;
-
-  return find_path (dict, path, length < 0 ? strlen (path) : (gsize) length, &hash);
 }
 
 guint32
@@ -764,8 +840,6 @@ ovs_path_dict_intern_child (OvsPathDict *dict, guint32 parent, guint32 token)
   g_autofree char *path = NULL;
   const Text *name;
   gsize length;
-  guint32 hash = 0;
-  guint32 id;
 
   if (!has_path (dict, parent) || token == OVS_ID_NONE || !has_token (dict, token))
     return OVS_ID_NONE;
@@ -773,13 +847,7 @@ ovs_path_dict_intern_child (OvsPathDict *dict, guint32 parent, guint32 token)
   if (memchr (name->bytes, '/', name->length) != NULL)
     return OVS_ID_NONE;
   path = make_text (dict, parent, name, &length);
-  id = find_path (dict, path, length, &hash);
-  if (id != OVS_ID_NONE)
-    return id;
-  ovs_mutex_lock (&dict->lock);
-  id = ensure_path (dict, hash, path, length);
-  ovs_mutex_unlock (&dict->lock);
-  return id;
+  return intern_checked (dict, hash_text (dict, path, length), path, length);
 }
 
 gboolean

@@ -6,6 +6,7 @@
 
 #include "tensor/ovs-payload.h"
 
+#include "base/ovs-copy.h"
 #include "base/ovs-sync.h"
 
 #include <string.h>
@@ -540,6 +541,11 @@ ovs_rows_copy (const OvsRows *rows, guint32 first, guint32 n, guint8 *dst)
         gather_runs (dst, rows->base, map, n, rows->row_stride, rows->row_size);
       else
         copy_inner (rows, map, 0, n, dst);
+    }
+  else if (rows->compact && ovs_copy_is_large ((gsize) rows->count * rows->row_size))
+    {
+      /* Large as a whole: this may be a slice of it. */
+      ovs_copy_large (dst, rows->base + (gint64) first * rows->row_stride, n * rows->row_size);
     }
   else if (rows->row_compact)
     {
