@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# SPDX-FileCopyrightText: 2026 The libovstage authors
+
+"""The enums of the library. The numbers are those of the C headers."""
+
+from enum import IntEnum
+
+
+class ErrorCode(IntEnum):
+    """What went wrong. ``PRIM_NOT_FOUND`` is the documented name of ``ALREADY_EXISTS``."""
+
+    OK = 0
+    INVALID_ARGUMENT = 1
+    INVALID_HANDLE = 2
+    NOT_FOUND = 3
+    ALREADY_EXISTS = 4
+    PRIM_NOT_FOUND = 4
+    WRITE_FLOOR_VIOLATION = 5
+    NOT_SUPPORTED = 6
+    QUEUE_FULL = 7
+    END_OF_ITERATION = 8
+    OUT_OF_MEMORY = 9
+    LAYOUT_CHANGED = 10
+    TIMEOUT = 11
+    OP_FAILED = 12
+    OUT_OF_RANGE = 13
+    INTERNAL = 99
+
+
+class PrimMode(IntEnum):
+    """What a write expects of the prims it targets."""
+
+    UPSERT = 0
+    INSERT = 1
+    UPDATE = 2
+
+
+class Scope(IntEnum):
+    """Which attributes an advance of the write floor moves."""
+
+    ALL = 0
+    INCLUDE = 1
+    EXCLUDE = 2
+
+
+class AttributeSemantic(IntEnum):
+    """What the bytes of an attribute mean, apart from their data type."""
+
+    NONE = 0
+    ASSET_PATH_ID = 1
+    TOKEN_ID = 2
+    PATH_EXPRESSION_STRING = 3
+    RELATIONSHIP_PATH_ID = 4
+    POINT = 5
+    VECTOR = 6
+    NORMAL = 7
+    COLOR = 8
+    QUATERNION = 9
+    MATRIX = 10
+    TEXTURE_COORDINATE = 11
+    CONNECTION_PATH_ID = 12
+    STRING = 13
+    TIME_CODE = 14
+    FRAME = 15
+
+
+class DLDataTypeCode(IntEnum):
+    """The kinds of numbers of DLPack."""
+
+    kDLInt = 0
+    kDLUInt = 1
+    kDLFloat = 2
+    kDLOpaqueHandle = 3
+    kDLBfloat = 4
+    kDLComplex = 5
+    kDLBool = 6
+    kDLFloat8_e3m4 = 7
+    kDLFloat8_e4m3 = 8
+    kDLFloat8_e4m3b11fnuz = 9
+    kDLFloat8_e4m3fn = 10
+    kDLFloat8_e4m3fnuz = 11
+    kDLFloat8_e5m2 = 12
+    kDLFloat8_e5m2fnuz = 13
+    kDLFloat8_e8m0fnu = 14
+    kDLFloat6_e2m3fn = 15
+    kDLFloat6_e3m2fn = 16
+    kDLFloat4_e2m1fn = 17
+
+
+class DLDeviceType(IntEnum):
+    """The kinds of devices of DLPack."""
+
+    kDLCPU = 1
+    kDLCUDA = 2
+    kDLCUDAHost = 3
+    kDLOpenCL = 4
+    kDLVulkan = 7
+    kDLMetal = 8
+    kDLVPI = 9
+    kDLROCM = 10
+    kDLROCMHost = 11
+    kDLExtDev = 12
+    kDLCUDAManaged = 13
+    kDLOneAPI = 14
+    kDLWebGPU = 15
+    kDLHexagon = 16
+    kDLMAIA = 17
+    kDLTrn = 18

@@ -1,0 +1,1228 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later
+ * SPDX-FileCopyrightText: 2026 The libovstage authors
+ */
+
+/* Stage and OrdinalRange. */
+
+#include "config.h"
+
+#include "_native.h"
+
+#include <string.h>
+
+/* OrdinalRange */
+
+typedef struct
+{
+  PyObject_HEAD
+  OvstageOrdinalRange range;
+} PyovsOrdinalRange;
+
+static PyObject *
+range_new (PyTypeObject *type, guint64 end)
+{
+  PyovsOrdinalRange *self = (PyovsOrdinalRange *) type->tp_alloc (type, 0);
+
+  if (self != NULL)
+    self->range = OVSTAGE_ORDINAL_RANGE_LATEST (end);
+  return (PyObject *) self;
+}
+
+static PyObject *
+range_latest (PyTypeObject *type, PyObject *object)
+{
+  guint64 ordinal;
+
+  return pyovs_as_uint (object, "ordinal", G_MAXUINT64, &ordinal) ? range_new (type, ordinal) : NULL;
+}
+
+static PyObject *
+range_newest (PyTypeObject *type, PyObject *unused)
+{
+  return range_new (type, OVSTAGE_ORDINAL_NEWEST);
+}
+
+static PyObject *
+range_get_end (PyovsOrdinalRange *self, void *closure)
+{
+  return PyLong_FromUnsignedLongLong (self->range.end_ordinal);
+}
+
+static PyObject *
+range_compare (PyObject *a, PyObject *b, int op)
+{
+  if (Py_TYPE (a) != &pyovs_ordinal_range_type || Py_TYPE (b) != &pyovs_ordinal_range_type || (op != Py_EQ && op != Py_NE))
+    Py_RETURN_NOTIMPLEMENTED;
+  return PyBool_FromLong ((((PyovsOrdinalRange *) a)->range.end_ordinal == ((PyovsOrdinalRange *) b)->range.end_ordinal) ==
+                          (op == Py_EQ));
+}
+
+static Py_hash_t
+range_hash (PyovsOrdinalRange *self)
+{
+  Py_hash_t hash = self->range.end_ordinal;
+
+  return hash == -1 ? -2 : hash;
+}
+
+static PyObject *
+range_repr (PyovsOrdinalRange *self)
+{
+  if (self->range.end_ordinal == OVSTAGE_ORDINAL_NEWEST)
+    return PyUnicode_FromString ("OrdinalRange.newest()");
+  return PyUnicode_FromFormat ("OrdinalRange.latest(%llu)", (unsigned long long) self->range.end_ordinal);
+}
+
+static PyMethodDef range_methods[] = {
+  { "latest", (PyCFunction) range_latest, METH_O | METH_CLASS, PyDoc_STR ("latest(ordinal)\n--\n\nThe values as of an ordinal.") },
+  { "newest", (PyCFunction) range_newest, METH_NOARGS | METH_CLASS,
+    PyDoc_STR ("newest()\n--\n\nThe values of each attribute as of its own write floor when the read runs.") },
+  { NULL },
+};
+
+static PyGetSetDef range_getset[] = {
+  { "end_ordinal", (getter) range_get_end, NULL, PyDoc_STR ("The ordinal whose values are asked for."), NULL },
+  { NULL },
+};
+
+PyTypeObject pyovs_ordinal_range_type = {
+  PyVarObject_HEAD_INIT (NULL, 0)
+  .tp_name = "ovstage.OrdinalRange",
+  .tp_doc = PyDoc_STR ("What a read is about: OrdinalRange.latest(n) or OrdinalRange.newest()."),
+  .tp_basicsize = sizeof (PyovsOrdinalRange),
+  .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+  .tp_repr = (reprfunc) range_repr,
+  .tp_hash = (hashfunc) range_hash,
+  .tp_richcompare = range_compare,
+  .tp_methods = range_methods,
+  .tp_getset = range_getset,
+};
+
+/* Stage */
+
+/* Beyond so many failures that no wait_op() told, the oldest are forgotten. */
+#define MAX_FAILURES 65536
+
+typedef struct
+{
+  guint64 first;
+  guint64 last;
+} IdRun;
+
+struct _PyovsStage
+{
+  PyObject_HEAD
+  PyObject *weakrefs;
+  OvstageStage *stage; /* (owned) (nullable) none: destroyed */
+  OvstagePathDictionary *dictionary; /* (nullable) of the stage */
+  PyObject *name; /* (owned) (nullable) */
+  PyovsStage *previous, *next; /* (nullable) the open stages */
+  guint64 serial;
+  gsize unsealed; /* bytes written since the last advance: large ones make it worth giving the GIL away */
+
+  /* What wait_op() knows. An id that is in none of these, and not above last_id, ended well. */
+  guint64 last_id;
+  GPtrArray *pending; /* (owned) (element-type OvstageOperation) by rising id */
+  guint sweep_at;     /* so many pending ones are looked through */
+  GArray *released;   /* (owned) (element-type IdRun) by rising id, apart from one another */
+  GArray *failures;   /* (owned) (element-type guint64) in the order they were seen */
+  guint64 n_forgotten; /* failures that are no longer in the array */
+};
+
+static PyovsStage *open_stages;
+static guint64 last_serial;
+
+OvstageStage *
+pyovs_stage_get (PyovsStage *self)
+{
+  return self->stage;
+}
+
+static void
+link_stage (PyovsStage *self)
+{
+  self->next = open_stages;
+  if (open_stages != NULL)
+    open_stages->previous = self;
+  open_stages = self;
+}
+
+static void
+unlink_stage (PyovsStage *self)
+{
+  if (self->previous != NULL)
+    self->previous->next = self->next;
+  else
+    open_stages = self->next;
+  if (self->next != NULL)
+    self->next->previous = self->previous;
+  self->previous = self->next = NULL;
+}
+
+/* What wait_op() knows */
+
+static void
+note_failure (PyovsStage *self, guint64 id)
+{
+  g_array_append_val (self->failures, id);
+  if (self->failures->len > MAX_FAILURES)
+    {
+      guint n = self->failures->len - MAX_FAILURES / 2;
+
+      g_array_remove_range (self->failures, 0, n);
+      self->n_forgotten += n;
+    }
+}
+
+/* Takes those that are done out of the pending ones. */
+static void
+sweep_pending (PyovsStage *self)
+{
+  guint from, to = 0;
+
+  for (from = 0; from < self->pending->len; from++)
+    {
+      OvstageOperation *op = g_ptr_array_index (self->pending, from);
+
+      if (!ovstage_operation_is_done (op))
+        {
+          self->pending->pdata[to++] = op;
+          continue;
+        }
+      if (ovstage_operation_get_error (op) != NULL)
+        note_failure (self, ovstage_operation_get_id (op));
+      g_object_unref (op);
+    }
+  /* The rest was moved or unreferenced. */
+  self->pending->len = to;
+  self->sweep_at = MAX (64, 2 * to);
+}
+
+/* @dispose: close the stage also for who got at it through gobject. */
+static void
+close_stage (PyovsStage *self, gboolean dispose)
+{
+  OvstageStage *stage = g_steal_pointer (&self->stage);
+
+  if (stage == NULL)
+    return;
+  unlink_stage (self);
+  self->dictionary = NULL;
+  /* Closing waits for what runs, which may need the GIL to let tensors go. */
+  Py_BEGIN_ALLOW_THREADS
+  if (dispose)
+    g_object_run_dispose (G_OBJECT (stage));
+  g_object_unref (stage);
+  Py_END_ALLOW_THREADS
+  sweep_pending (self);
+  g_ptr_array_set_size (self->pending, 0);
+}
+
+void
+pyovs_stage_close_all (void)
+{
+  while (open_stages != NULL)
+    {
+      PyovsStage *stage = (PyovsStage *) Py_NewRef ((PyObject *) open_stages);
+
+      close_stage (stage, TRUE);
+      Py_DECREF (stage);
+    }
+}
+
+static int
+stage_init (PyovsStage *self, PyObject *args, PyObject *kwargs)
+{
+  static PyovsSignature signature = {
+    .function = "Stage", .n_positional = 1,
+    .names = { "name", "history_depth", "queue_capacity", "change_budget", "staging_budget" }
+  };
+  guint64 numbers[] = { 1, 4096, 0, 0 };
+  const guint64 limits[] = { G_MAXUINT, G_MAXUINT, G_MAXUINT64, G_MAXUINT64 };
+  const char *name = NULL;
+  PyObject *values[5];
+  int i;
+
+  if (!pyovs_parse_dict (&signature, args, kwargs, values))
+    return -1;
+  if (values[0] != NULL && values[0] != Py_None)
+    {
+      if (!PyUnicode_Check (values[0]))
+        {
+          PyErr_Format (PyExc_TypeError, "name: a str or None is needed, not %s", Py_TYPE (values[0])->tp_name);
+          return -1;
+        }
+      name = PyUnicode_AsUTF8 (values[0]);
+      if (name == NULL)
+        return -1;
+    }
+  for (i = 0; i < 4; i++)
+    {
+      if (values[i + 1] != NULL && !pyovs_as_uint (values[i + 1], signature.names[i + 1], limits[i], &numbers[i]))
+        return -1;
+      if (i < 2 && numbers[i] == 0)
+        {
+          PyErr_Format (PyExc_ValueError, "%s: at least 1 is needed", signature.names[i + 1]);
+          return -1;
+        }
+    }
+  if (self->serial != 0)
+    {
+      PyErr_SetString (PyExc_RuntimeError, "a stage is made once");
+      return -1;
+    }
+
+  self->stage = g_object_new (OVSTAGE_TYPE_STAGE, "name", name, "history-depth", (guint) numbers[0], "queue-capacity",
+                              (guint) numbers[1], "change-budget", numbers[2], "staging-budget", numbers[3], NULL);
+  self->dictionary = ovstage_stage_get_path_dictionary (self->stage);
+  self->name = name != NULL ? Py_NewRef (values[0]) : NULL;
+  self->serial = ++last_serial;
+  self->pending = g_ptr_array_new_with_free_func (g_object_unref);
+  self->sweep_at = 64;
+  self->released = g_array_new (FALSE, FALSE, sizeof (IdRun));
+  self->failures = g_array_new (FALSE, FALSE, sizeof (guint64));
+  link_stage (self);
+  return 0;
+}
+
+static void
+stage_finalize (PyObject *object)
+{
+  PyovsStage *self = (PyovsStage *) object;
+
+  if (self->stage == NULL)
+    return;
+  pyovs_warn_unreleased (object);
+  close_stage (self, FALSE);
+}
+
+static void
+stage_dealloc (PyovsStage *self)
+{
+  if (self->stage != NULL && PyObject_CallFinalizerFromDealloc ((PyObject *) self) < 0)
+    return;
+  if (self->weakrefs != NULL)
+    PyObject_ClearWeakRefs ((PyObject *) self);
+  Py_CLEAR (self->name);
+  g_clear_pointer (&self->pending, g_ptr_array_unref);
+  g_clear_pointer (&self->released, g_array_unref);
+  g_clear_pointer (&self->failures, g_array_unref);
+  Py_TYPE (self)->tp_free (self);
+}
+
+/* Operations by their ids */
+
+static void
+note_operation (PyovsStage *self, OvstageOperation *op)
+{
+  guint64 id = ovstage_operation_get_id (op);
+
+  if (id == 0)
+    return;
+  self->last_id = MAX (self->last_id, id);
+  if (!ovstage_operation_is_done (op))
+    {
+      guint i;
+
+      if (self->stage == NULL)
+        return;
+      if (self->pending->len >= self->sweep_at)
+        sweep_pending (self);
+      /* Almost always the last: threads that submit at once may come in another order. */
+      for (i = self->pending->len; i > 0 && ovstage_operation_get_id (g_ptr_array_index (self->pending, i - 1)) > id; i--)
+        ;
+      g_ptr_array_insert (self->pending, i, g_object_ref (op));
+    }
+  else if (ovstage_operation_get_error (op) != NULL)
+    {
+      note_failure (self, id);
+    }
+}
+
+static PyObject *
+new_operation (PyovsStage *self, PyTypeObject *type, gpointer op)
+{
+  note_operation (self, op);
+  return pyovs_operation_new (type, op);
+}
+
+static OvstageOperation *
+find_pending (PyovsStage *self, guint64 id)
+{
+  guint low = 0, high = self->pending->len;
+
+  while (low < high)
+    {
+      guint middle = low + (high - low) / 2;
+      OvstageOperation *op = g_ptr_array_index (self->pending, middle);
+      guint64 found = ovstage_operation_get_id (op);
+
+      if (found == id)
+        return op;
+      if (found < id)
+        low = middle + 1;
+      else
+        high = middle;
+    }
+  return NULL;
+}
+
+/* The first run that ends at @id or later. */
+static guint
+find_run (PyovsStage *self, guint64 id)
+{
+  guint low = 0, high = self->released->len;
+
+  while (low < high)
+    {
+      guint middle = low + (high - low) / 2;
+
+      if (g_array_index (self->released, IdRun, middle).last < id)
+        low = middle + 1;
+      else
+        high = middle;
+    }
+  return low;
+}
+
+static gboolean
+is_known (PyovsStage *self, guint64 id)
+{
+  guint run;
+
+  if (self->released == NULL || id == 0 || id > self->last_id)
+    return FALSE;
+  run = find_run (self, id);
+  return run == self->released->len || g_array_index (self->released, IdRun, run).first > id;
+}
+
+static void
+release_id (PyovsStage *self, guint64 id)
+{
+  guint run = find_run (self, id);
+  IdRun *before = run > 0 ? &g_array_index (self->released, IdRun, run - 1) : NULL;
+  IdRun *after = run < self->released->len ? &g_array_index (self->released, IdRun, run) : NULL;
+  IdRun alone = { id, id };
+
+  if (before != NULL && before->last + 1 == id)
+    {
+      before->last = id;
+      if (after != NULL && after->first == id + 1)
+        {
+          before->last = after->last;
+          g_array_remove_index (self->released, run);
+        }
+    }
+  else if (after != NULL && after->first == id + 1)
+    after->first = id;
+  else
+    g_array_insert_val (self->released, run, alone);
+}
+
+/* The ids that failed since this thread asked last. */
+static PyObject *
+take_failures (PyovsStage *self)
+{
+  PyObject *threads = PyThreadState_GetDict (), *key, *seen, *result;
+  guint64 end = self->n_forgotten + self->failures->len, begin = 0, i;
+
+  key = PyUnicode_FromFormat ("ovstage.wait_op %llu", (unsigned long long) self->serial);
+  if (key == NULL)
+    return NULL;
+  seen = threads != NULL ? PyDict_GetItemWithError (threads, key) : NULL;
+  if (seen != NULL)
+    begin = PyLong_AsUnsignedLongLong (seen);
+  begin = MAX (begin, self->n_forgotten);
+
+  result = PyList_New (0);
+  for (i = begin; result != NULL && i < end; i++)
+    {
+      guint64 id = g_array_index (self->failures, guint64, i - self->n_forgotten);
+      PyObject *number = is_known (self, id) ? PyLong_FromUnsignedLongLong (id) : Py_NewRef (Py_None);
+
+      if (number == NULL || (number != Py_None && PyList_Append (result, number) < 0))
+        Py_CLEAR (result);
+      Py_XDECREF (number);
+    }
+  if (result != NULL && threads != NULL && begin != end)
+    {
+      seen = PyLong_FromUnsignedLongLong (end);
+      if (seen == NULL || PyDict_SetItem (threads, key, seen) < 0)
+        Py_CLEAR (result);
+      Py_XDECREF (seen);
+    }
+  Py_DECREF (key);
+  return result;
+}
+
+static PyObject *
+stage_wait_op (PyovsStage *self, PyObject *const *args, Py_ssize_t n_args, PyObject *names)
+{
+  static PyovsSignature signature = {
+    .function = "wait_op", .n_positional = 2, .n_required = 1, .names = { "op_id", "timeout" }
+  };
+  int code = 0;
+  guint64 lowest = 0, id;
+  PyObject *values[2], *failures, *code_object;
+  OvstageOperation *op;
+  gint64 timeout;
+
+  if (!pyovs_parse (&signature, args, n_args, names, values) ||
+      !pyovs_as_uint (values[0], "op_id", G_MAXUINT64, &id) || !pyovs_as_timeout (values[1], &timeout))
+    return NULL;
+  if (!is_known (self, id))
+    {
+      code = OVSTAGE_ERROR_INVALID_HANDLE;
+      failures = PyList_New (0);
+    }
+  else
+    {
+      op = find_pending (self, id);
+      if (op != NULL)
+        {
+          int waited;
+
+          g_object_ref (op);
+          waited = pyovs_wait (op, timeout);
+          if (waited == 0)
+            {
+              code = OVSTAGE_ERROR_TIMEOUT;
+              lowest = ovstage_operation_get_lowest_pending_id (op);
+            }
+          g_object_unref (op);
+          if (waited < 0)
+            return NULL;
+        }
+      sweep_pending (self);
+      failures = take_failures (self);
+    }
+  code_object = failures != NULL ? pyovs_code (code) : NULL;
+  if (code_object == NULL)
+    {
+      Py_XDECREF (failures);
+      return NULL;
+    }
+  return Py_BuildValue ("(NNK)", code_object, failures, (unsigned long long) lowest);
+}
+
+static PyObject *
+stage_release_op (PyovsStage *self, PyObject *object)
+{
+  guint64 id;
+
+  if (!pyovs_as_uint (object, "op_id", G_MAXUINT64, &id))
+    return NULL;
+  if (!is_known (self, id))
+    {
+      char *message = g_strdup_printf ("op_id: %" G_GUINT64_FORMAT " is unknown or was released", id);
+
+      pyovs_raise (pyovs.error, OVSTAGE_ERROR_INVALID_HANDLE, message);
+      g_free (message);
+      return NULL;
+    }
+  release_id (self, id);
+  Py_RETURN_NONE;
+}
+
+PYOVS_METHOD_1 (stage, release_op, op_id)
+
+/* Requests */
+
+static gboolean
+check_query (PyObject *object, PyovsRefusal *refusal)
+{
+  if (!PyObject_TypeCheck (object, &pyovs_query_type))
+    {
+      PyErr_Format (PyExc_TypeError, "query: a Query is needed, not %s", Py_TYPE (object)->tp_name);
+      return FALSE;
+    }
+  pyovs_query_get ((PyovsOperation *) object, refusal);
+  return TRUE;
+}
+
+/* FALSE with a Python error. A text that is no token makes the request refused. */
+static gboolean
+as_attribute (PyovsStage *self, PyObject *object, PyovsRefusal *refusal, OvstageToken *token)
+{
+  if (PyUnicode_Check (object))
+    {
+      GError *error = NULL;
+      const char *text;
+      Py_ssize_t n;
+
+      *token = 0;
+      text = PyUnicode_AsUTF8AndSize (object, &n);
+      if (text == NULL)
+        return FALSE;
+      if (strlen (text) != (gsize) n)
+        pyovs_refuse (refusal, OVSTAGE_ERROR_INVALID_ARGUMENT, "attribute: \"%s\" is followed by a NUL character", text);
+      else if (self->dictionary != NULL)
+        {
+          *token = ovstage_path_dictionary_intern_token (self->dictionary, text, &error);
+          if (error != NULL)
+            pyovs_refuse_gerror (refusal, error);
+        }
+      return TRUE;
+    }
+  if (!PyIndex_Check (object))
+    {
+      PyErr_Format (PyExc_TypeError, "attribute: a token or a str is needed, not %s", Py_TYPE (object)->tp_name);
+      return FALSE;
+    }
+  return pyovs_as_uint (object, "attribute", G_MAXUINT64, token);
+}
+
+#define N_TOKENS_INLINE 16
+
+typedef struct
+{
+  gsize n;
+  OvstageToken *tokens;
+  OvstageToken space[N_TOKENS_INLINE];
+} Tokens;
+
+/* To be cleared in every case. */
+static gboolean
+as_attributes (PyovsStage *self, PyObject *object, PyovsRefusal *refusal, Tokens *tokens)
+{
+  PyObject *sequence = NULL;
+  gsize i;
+
+  tokens->n = 0;
+  tokens->tokens = tokens->space;
+  if (object == NULL)
+    return TRUE;
+  if (!PyUnicode_Check (object))
+    sequence = PySequence_Tuple (object);
+  if (sequence == NULL)
+    {
+      if (!PyErr_Occurred () || PyErr_ExceptionMatches (PyExc_TypeError))
+        PyErr_Format (PyExc_TypeError, "attributes: a sequence of tokens or str is needed, not %s", Py_TYPE (object)->tp_name);
+      return FALSE;
+    }
+  tokens->n = PyTuple_GET_SIZE (sequence);
+  if (tokens->n > N_TOKENS_INLINE)
+    tokens->tokens = g_new (OvstageToken, tokens->n);
+  for (i = 0; i < tokens->n; i++)
+    if (!as_attribute (self, PyTuple_GET_ITEM (sequence, i), refusal, &tokens->tokens[i]))
+      {
+        Py_DECREF (sequence);
+        return FALSE;
+      }
+  Py_DECREF (sequence);
+  return TRUE;
+}
+
+static void
+clear_tokens (Tokens *tokens)
+{
+  if (tokens->tokens != tokens->space)
+    g_free (tokens->tokens);
+}
+
+/* No device backend is there, so that any placement asks for something that is not found. */
+static gboolean
+check_placement (PyObject *object, PyovsRefusal *refusal)
+{
+  if (object == NULL || object == Py_None)
+    return TRUE;
+  if (!PyObject_TypeCheck (object, (PyTypeObject *) pyovs.placement))
+    {
+      PyErr_Format (PyExc_TypeError, "placement: a Placement or None is needed, not %s", Py_TYPE (object)->tp_name);
+      return FALSE;
+    }
+  pyovs_refuse (refusal, OVSTAGE_ERROR_NOT_FOUND, "placement: no device backend, the extension ovstage.placement is not there");
+  return TRUE;
+}
+
+static gboolean
+check_open (PyovsStage *self, PyovsRefusal *refusal)
+{
+  if (self->stage == NULL)
+    pyovs_refuse (refusal, OVSTAGE_ERROR_INVALID_HANDLE, "stage: it was destroyed");
+  return self->stage != NULL;
+}
+
+typedef struct
+{
+  PyovsOperation *query; /* lent */
+  OvstageToken attribute;
+  guint64 ordinal;
+  guint64 prim_mode;
+  guint64 semantic;
+  guint64 count; /* 0: every prim */
+  guint64 cuda_event;
+  guint64 cuda_stream;
+  OvstageTensor *tensor; /* (owned) (nullable) */
+  gsize n_bytes;
+  gboolean has_index_map;
+  gboolean has_mask;
+  PyovsIndexMap index_map;
+  PyovsMask mask;
+} Write;
+
+static void
+write_clear (Write *write)
+{
+  g_clear_pointer (&write->tensor, pyovs_tensor_unref);
+  if (write->has_index_map)
+    pyovs_index_map_clear (&write->index_map);
+  if (write->has_mask)
+    pyovs_mask_clear (&write->mask);
+}
+
+/* The count and what goes with it: nobody may write to all prims by an empty selection. */
+static gboolean
+set_selection (Write *write, PyObject *index_map, PyObject *mask, PyObject *count)
+{
+  if (count != NULL)
+    {
+      if (!pyovs_as_uint (count, "count", G_MAXUINT32, &write->count))
+        return FALSE;
+      if (write->count == 0)
+        {
+          PyErr_SetString (PyExc_ValueError, "count: 0 elements are nothing to write; leave it out to write every prim");
+          return FALSE;
+        }
+    }
+  if (index_map != NULL)
+    {
+      write->has_index_map = TRUE;
+      if (!pyovs_index_map_init (&write->index_map, index_map))
+        return FALSE;
+      if (count == NULL)
+        {
+          if (write->index_map.n == 0)
+            {
+              PyErr_SetString (PyExc_ValueError, "index_map: 0 entries are nothing to write");
+              return FALSE;
+            }
+          if (write->index_map.n > G_MAXUINT32)
+            {
+              PyErr_Format (PyExc_ValueError, "index_map: %zu entries are too many", write->index_map.n);
+              return FALSE;
+            }
+          write->count = write->index_map.n;
+        }
+      else if (write->count > write->index_map.n)
+        {
+          PyErr_Format (PyExc_ValueError, "index_map must hold one entry per logical element: count is %llu, there are %zu entries",
+                        (unsigned long long) write->count, write->index_map.n);
+          return FALSE;
+        }
+    }
+  if (mask != NULL)
+    {
+      gsize needed;
+
+      write->has_mask = TRUE;
+      if (!pyovs_mask_init (&write->mask, mask))
+        return FALSE;
+      if (count == NULL && write->mask.is_words)
+        {
+          PyErr_SetString (PyExc_ValueError, "count: it is needed with a mask of words");
+          return FALSE;
+        }
+      if (write->count == 0 && write->query->op != NULL)
+        write->count = ovstage_query_get_prim_count ((OvstageQuery *) write->query->op);
+      needed = write->mask.is_words ? write->count / 64 + (write->count % 64 != 0) : write->count;
+      if (write->mask.n < needed)
+        {
+          PyErr_Format (PyExc_ValueError, "mask: %zu %s for %llu elements, %zu are needed", write->mask.n,
+                        write->mask.is_words ? "words" : "bools", (unsigned long long) write->count, needed);
+          return FALSE;
+        }
+    }
+  return TRUE;
+}
+
+/* A list holds one tensor; what else it may hold belongs to arrays. */
+static gboolean
+set_tensors (Write *write, PyObject *object, gboolean is_array, PyObject *stream, PyovsRefusal *refusal)
+{
+  gboolean read_only;
+  Py_ssize_t i, n;
+
+  if (object == Py_None)
+    {
+      PyErr_SetString (PyExc_TypeError, "tensors: an array or a list of arrays is needed, not None");
+      return FALSE;
+    }
+  if (!PyList_Check (object) && !PyTuple_Check (object))
+    {
+      write->tensor = pyovs_tensor_import (object, "tensors", PYOVS_IMPORT_MAY_COPY, stream, &read_only, refusal);
+      return write->tensor != NULL || !PyErr_Occurred ();
+    }
+
+  n = PySequence_Fast_GET_SIZE (object);
+  for (i = 0; i < PySequence_Fast_GET_SIZE (object); i++)
+    {
+      PyObject *item = Py_NewRef (PySequence_Fast_GET_ITEM (object, i));
+      PyovsRefusal own = { 0, NULL };
+      OvstageTensor *tensor;
+      char name[40];
+
+      g_snprintf (name, sizeof name, "tensors[%d]", (int) i);
+      tensor = pyovs_tensor_import (item, name, PYOVS_IMPORT_MAY_COPY, stream, &read_only, &own);
+      Py_DECREF (item);
+      if (own.code != 0)
+        pyovs_refuse (refusal, own.code, "%s: %s", name, own.message);
+      g_free (own.message);
+      if (tensor == NULL && PyErr_Occurred ())
+        return FALSE;
+      if (write->tensor == NULL)
+        write->tensor = tensor;
+      else
+        pyovs_tensor_unref (tensor);
+    }
+  if (n != 1 && !is_array)
+    pyovs_refuse (refusal, OVSTAGE_ERROR_INVALID_ARGUMENT, "tensors: %d were given, a fixed-size attribute takes one", (int) n);
+  return TRUE;
+}
+
+static OvstageOperation *
+submit_write (PyovsStage *self, Write *write)
+{
+  OvstageWriteData *data = ovstage_write_data_new (write->tensor);
+  OvstageQuery *query = (OvstageQuery *) write->query->op;
+  OvstageStage *stage = self->stage;
+  OvstageOperation *op;
+
+  if (write->count != 0)
+    ovstage_write_data_set_count (data, write->count);
+  if (write->has_index_map)
+    ovstage_write_data_set_index_map (data, write->index_map.values, write->index_map.n);
+  if (write->has_mask && write->count != 0)
+    ovstage_write_data_set_mask (data, write->mask.words,
+                                 write->mask.is_words ? write->mask.n : write->mask.n / 64 + (write->mask.n % 64 != 0));
+  if (write->semantic != OVSTAGE_SEMANTIC_NONE)
+    ovstage_write_data_set_semantic (data, write->semantic);
+  if (write->cuda_event != 0 || write->cuda_stream != 0)
+    ovstage_write_data_set_sync (data, write->cuda_stream, write->cuda_event);
+
+  if (write->n_bytes < PYOVS_LARGE)
+    {
+      op = ovstage_stage_write_attribute (stage, query, write->attribute, write->ordinal, data, write->prim_mode, NULL);
+      ovstage_write_data_unref (data);
+      return op;
+    }
+  g_object_ref (stage);
+  g_object_ref (query);
+  Py_BEGIN_ALLOW_THREADS
+  op = ovstage_stage_write_attribute (stage, query, write->attribute, write->ordinal, data, write->prim_mode, NULL);
+  ovstage_write_data_unref (data);
+  g_object_unref (query);
+  g_object_unref (stage);
+  Py_END_ALLOW_THREADS
+  return op;
+}
+
+enum
+{
+  WRITE_QUERY,
+  WRITE_ATTRIBUTE,
+  WRITE_ORDINAL,
+  WRITE_TENSORS,
+  WRITE_IS_ARRAY,
+  WRITE_PRIM_MODE,
+  WRITE_SEMANTIC,
+  WRITE_INDEX_MAP,
+  WRITE_MASK,
+  WRITE_COUNT,
+  WRITE_CUDA_EVENT,
+  WRITE_CUDA_STREAM,
+  WRITE_PLACEMENT,
+  N_WRITE,
+};
+
+static PyObject *
+stage_write_attribute (PyovsStage *self, PyObject *const *args, Py_ssize_t n_args, PyObject *names)
+{
+  static PyovsSignature signature = {
+    .function = "write_attribute", .n_positional = 4, .n_required = 4, .required = 1u << WRITE_IS_ARRAY,
+    .names = { "query", "attribute", "ordinal", "tensors", "is_array", "prim_mode", "semantic", "index_map", "mask", "count",
+               "cuda_event", "cuda_stream", "placement" }
+  };
+  PyObject *values[N_WRITE], *stream = NULL, *result = NULL;
+  PyovsRefusal refusal = { 0, NULL };
+  Write write = { 0, };
+  gboolean is_array;
+  int i;
+
+  if (!pyovs_parse (&signature, args, n_args, names, values))
+    return NULL;
+  for (i = WRITE_INDEX_MAP; i <= WRITE_COUNT; i++)
+    if (values[i] == Py_None)
+      values[i] = NULL;
+  if (!PyBool_Check (values[WRITE_IS_ARRAY]))
+    {
+      PyErr_Format (PyExc_TypeError, "is_array: a bool is needed, not %s", Py_TYPE (values[WRITE_IS_ARRAY])->tp_name);
+      return NULL;
+    }
+  is_array = values[WRITE_IS_ARRAY] == Py_True;
+
+  check_open (self, &refusal);
+  write.query = (PyovsOperation *) values[WRITE_QUERY];
+  if (!check_query (values[WRITE_QUERY], &refusal) ||
+      !as_attribute (self, values[WRITE_ATTRIBUTE], &refusal, &write.attribute) ||
+      !pyovs_as_uint (values[WRITE_ORDINAL], "ordinal", G_MAXUINT64, &write.ordinal) ||
+      (values[WRITE_PRIM_MODE] != NULL &&
+       !pyovs_as_uint (values[WRITE_PRIM_MODE], "prim_mode", OVSTAGE_PRIM_MODE_UPDATE, &write.prim_mode)) ||
+      (values[WRITE_SEMANTIC] != NULL &&
+       !pyovs_as_uint (values[WRITE_SEMANTIC], "semantic", OVSTAGE_SEMANTIC_FRAME, &write.semantic)) ||
+      (values[WRITE_CUDA_EVENT] != NULL &&
+       !pyovs_as_uint (values[WRITE_CUDA_EVENT], "cuda_event", G_MAXUINT64, &write.cuda_event)) ||
+      (values[WRITE_CUDA_STREAM] != NULL &&
+       !pyovs_as_uint (values[WRITE_CUDA_STREAM], "cuda_stream", G_MAXUINT64, &write.cuda_stream)) ||
+      !check_placement (values[WRITE_PLACEMENT], &refusal) ||
+      !set_selection (&write, values[WRITE_INDEX_MAP], values[WRITE_MASK], values[WRITE_COUNT]))
+    goto out;
+
+  /* The caller orders the work by what it gave; the producer is asked not to. */
+  if (write.cuda_event != 0 || write.cuda_stream != 0)
+    {
+      stream = PyLong_FromLong (-1);
+      if (stream == NULL)
+        goto out;
+    }
+  if (!set_tensors (&write, values[WRITE_TENSORS], is_array, stream, &refusal))
+    goto out;
+  if (is_array)
+    pyovs_refuse (&refusal, OVSTAGE_ERROR_NOT_SUPPORTED, "is_array: array attributes are not supported by this version");
+
+  /* Importing may have run any code, which may have released what was looked at before. */
+  check_open (self, &refusal);
+  pyovs_query_get (write.query, &refusal);
+  if (refusal.code != 0)
+    {
+      result = pyovs_operation_new_refused (&pyovs_operation_type, &refusal);
+      refusal.message = NULL;
+      goto out;
+    }
+  if (!pyovs_tensor_n_bytes (write.tensor, &write.n_bytes))
+    write.n_bytes = 0;
+  self->unsealed += write.n_bytes;
+  result = new_operation (self, &pyovs_operation_type, submit_write (self, &write));
+
+out:
+  Py_XDECREF (stream);
+  write_clear (&write);
+  g_free (refusal.message);
+  return result;
+}
+
+static PyObject *
+stage_advance_write_floor (PyovsStage *self, PyObject *const *args, Py_ssize_t n_args, PyObject *names)
+{
+  static PyovsSignature signature = {
+    .function = "advance_write_floor", .n_positional = 1, .n_required = 1, .names = { "ordinal", "scope", "attributes" }
+  };
+  guint64 ordinal, scope = OVSTAGE_SCOPE_ALL;
+  PyovsRefusal refusal = { 0, NULL };
+  OvstageOperation *op;
+  OvstageStage *stage;
+  PyObject *values[3];
+  Tokens tokens;
+  gboolean large;
+
+  if (!pyovs_parse (&signature, args, n_args, names, values) ||
+      !pyovs_as_uint (values[0], "ordinal", G_MAXUINT64, &ordinal) ||
+      (values[1] != NULL && !pyovs_as_uint (values[1], "scope", OVSTAGE_SCOPE_EXCLUDE, &scope)))
+    return NULL;
+  if (!as_attributes (self, values[2], &refusal, &tokens))
+    {
+      clear_tokens (&tokens);
+      g_free (refusal.message);
+      return NULL;
+    }
+  check_open (self, &refusal);
+  if (refusal.code != 0)
+    {
+      clear_tokens (&tokens);
+      return pyovs_operation_new_refused (&pyovs_operation_type, &refusal);
+    }
+
+  stage = self->stage;
+  large = self->unsealed >= PYOVS_LARGE;
+  self->unsealed = 0;
+  if (!large)
+    op = ovstage_stage_advance_write_floor (stage, ordinal, scope, tokens.tokens, tokens.n);
+  else
+    {
+      g_object_ref (stage);
+      Py_BEGIN_ALLOW_THREADS
+      op = ovstage_stage_advance_write_floor (stage, ordinal, scope, tokens.tokens, tokens.n);
+      g_object_unref (stage);
+      Py_END_ALLOW_THREADS
+    }
+  clear_tokens (&tokens);
+  return new_operation (self, &pyovs_operation_type, op);
+}
+
+static PyObject *
+stage_read_attributes (PyovsStage *self, PyObject *const *args, Py_ssize_t n_args, PyObject *names)
+{
+  static PyovsSignature signature = {
+    .function = "read_attributes", .n_positional = 3, .n_required = 3, .names = { "query", "attributes", "ordinal_range", "placement" }
+  };
+  PyovsRefusal refusal = { 0, NULL };
+  PyObject *values[4], *result;
+  OvstageQuery *query;
+  OvstageRead *read;
+  Tokens tokens;
+
+  if (!pyovs_parse (&signature, args, n_args, names, values))
+    return NULL;
+  if (Py_TYPE (values[2]) != &pyovs_ordinal_range_type)
+    {
+      PyErr_Format (PyExc_TypeError, "ordinal_range: an OrdinalRange is needed, not %s", Py_TYPE (values[2])->tp_name);
+      return NULL;
+    }
+  check_open (self, &refusal);
+  if (!check_query (values[0], &refusal))
+    {
+      g_free (refusal.message);
+      return NULL;
+    }
+  if (!as_attributes (self, values[1], &refusal, &tokens) || !check_placement (values[3], &refusal))
+    {
+      clear_tokens (&tokens);
+      g_free (refusal.message);
+      return NULL;
+    }
+  check_open (self, &refusal);
+  query = pyovs_query_get ((PyovsOperation *) values[0], &refusal);
+  if (refusal.code != 0)
+    result = pyovs_operation_new_refused (&pyovs_read_type, &refusal);
+  else
+    {
+      read = ovstage_stage_read_attributes (self->stage, query, tokens.tokens, tokens.n, &((PyovsOrdinalRange *) values[2])->range,
+                                            NULL);
+      result = new_operation (self, &pyovs_read_type, read);
+    }
+  clear_tokens (&tokens);
+  return result;
+}
+
+static PyObject *
+stage_query_from_path_list (PyovsStage *self, PyObject *object)
+{
+  PyovsPathList *list = (PyovsPathList *) object;
+  PyovsRefusal refusal = { 0, NULL };
+
+  if (!PyObject_TypeCheck (object, &pyovs_path_list_type))
+    {
+      PyErr_Format (PyExc_TypeError, "path_list: a PathList is needed, not %s", Py_TYPE (object)->tp_name);
+      return NULL;
+    }
+  check_open (self, &refusal);
+  if (list->list == NULL)
+    pyovs_refuse (&refusal, OVSTAGE_ERROR_INVALID_HANDLE, "path_list: the list was destroyed");
+  if (refusal.code != 0)
+    return pyovs_operation_new_refused (&pyovs_query_type, &refusal);
+  return new_operation (self, &pyovs_query_type, ovstage_stage_query_path_list (self->stage, list->list));
+}
+
+PYOVS_METHOD_1 (stage, query_from_path_list, path_list)
+
+/* The rest */
+
+static PyObject *
+stage_release_group (PyObject *self, PyObject *object)
+{
+  if (!PyObject_TypeCheck (object, &pyovs_group_type))
+    {
+      PyErr_Format (PyExc_TypeError, "group: a ReadGroup is needed, not %s", Py_TYPE (object)->tp_name);
+      return NULL;
+    }
+  return pyovs_group_release (object, NULL);
+}
+
+PYOVS_METHOD_1 (stage, release_group, group)
+
+static OvstageStage *
+get_stage (PyovsStage *self)
+{
+  if (self->stage == NULL)
+    pyovs_raise (pyovs.error, OVSTAGE_ERROR_INVALID_HANDLE, "the stage was destroyed");
+  return self->stage;
+}
+
+static PyObject *
+stage_get_attribute_write_floor (PyovsStage *self, PyObject *const *args, Py_ssize_t n_args, PyObject *names)
+{
+  static PyovsSignature signature = {
+    .function = "get_attribute_write_floor", .n_positional = 1, .names = { "attribute" }
+  };
+  PyovsRefusal refusal = { 0, NULL };
+  PyObject *values[1];
+  OvstageToken token;
+
+  if (!pyovs_parse (&signature, args, n_args, names, values) || get_stage (self) == NULL)
+    return NULL;
+  if (values[0] == NULL || values[0] == Py_None)
+    return PyLong_FromUnsignedLongLong (ovstage_stage_get_write_floor (self->stage));
+  if (!as_attribute (self, values[0], &refusal, &token))
+    return NULL;
+  if (refusal.code != 0)
+    {
+      pyovs_raise (pyovs.error, refusal.code, refusal.message);
+      g_free (refusal.message);
+      return NULL;
+    }
+  if (get_stage (self) == NULL)
+    return NULL;
+  return PyLong_FromUnsignedLongLong (ovstage_stage_get_attribute_write_floor (self->stage, token));
+}
+
+static PyObject *
+stage_get_write_floor (PyovsStage *self, void *closure)
+{
+  OvstageStage *stage = get_stage (self);
+
+  return stage != NULL ? PyLong_FromUnsignedLongLong (ovstage_stage_get_write_floor (stage)) : NULL;
+}
+
+static PyObject *
+stage_get_name (PyovsStage *self, void *closure)
+{
+  return Py_NewRef (self->name != NULL ? self->name : Py_None);
+}
+
+/* PyGObject hands out its C functions in a capsule: a struct of pointers whose fourth makes the wrapper of an
+ * object. That has been so since PyGObject 3.0, and knowing it spares us a build-time need of its headers. */
+typedef struct
+{
+  void (*register_class) (void);
+  void (*register_wrapper) (void);
+  void *(*lookup_class) (void);
+  PyObject *(*new_wrapper) (GObject *object);
+} PyGObjectFunctions;
+
+static PyObject *
+stage_get_gobject (PyovsStage *self, void *closure)
+{
+  OvstageStage *stage = get_stage (self);
+  PyObject *gi, *object, *result;
+  PyGObjectFunctions *functions;
+
+  if (stage == NULL)
+    return NULL;
+  gi = PyImport_ImportModule ("gi");
+  if (gi == NULL)
+    return NULL;
+  /* The wrapper is of the class that the typelib describes only if that was loaded. */
+  object = PyObject_CallMethod (gi, "require_version", "ss", "Ovstage", "1.0");
+  Py_DECREF (gi);
+  if (object == NULL)
+    return NULL;
+  Py_DECREF (object);
+  object = PyImport_ImportModule ("gi.repository.Ovstage");
+  if (object == NULL)
+    return NULL;
+  Py_DECREF (object);
+  object = PyImport_ImportModule ("gi._gobject");
+  if (object == NULL)
+    return NULL;
+  Py_DECREF (object);
+  functions = PyCapsule_Import ("gi._gobject._PyGObject_API", 0);
+  if (functions == NULL)
+    return NULL;
+  stage = get_stage (self);
+  if (stage == NULL)
+    return NULL;
+  result = functions->new_wrapper (G_OBJECT (stage));
+  return result;
+}
+
+static PyObject *
+stage_destroy (PyovsStage *self, PyObject *unused)
+{
+  close_stage (self, TRUE);
+  Py_RETURN_NONE;
+}
+
+static PyObject *
+stage_enter (PyObject *self, PyObject *unused)
+{
+  return Py_NewRef (self);
+}
+
+static PyObject *
+stage_exit (PyovsStage *self, PyObject *args)
+{
+  return stage_destroy (self, NULL);
+}
+
+static PyObject *
+stage_repr (PyovsStage *self)
+{
+  const char *state = self->stage != NULL ? "" : " destroyed";
+
+  if (self->name != NULL)
+    return PyUnicode_FromFormat ("<%s %R%s>", Py_TYPE (self)->tp_name, self->name, state);
+  return PyUnicode_FromFormat ("<%s%s>", Py_TYPE (self)->tp_name, state);
+}
+
+static PyMethodDef stage_methods[] = {
+  { "write_attribute", PYOVS_METHOD (stage_write_attribute), METH_FASTCALL | METH_KEYWORDS,
+    PyDoc_STR ("write_attribute(query, attribute, ordinal, tensors, *, is_array, prim_mode=PrimMode.UPSERT, "
+               "semantic=AttributeSemantic.NONE, index_map=None, mask=None, count=None, cuda_event=0, cuda_stream=0, "
+               "placement=None)\n--\n\n"
+               "Writes one row per prim at an ordinal; advance_write_floor() makes it readable.\n\n"
+               "attribute: a token or its text. tensors: an array with the buffer protocol or __dlpack__, of any\n"
+               "strides; trailing axes are the tuple of a row. It is held until the operation is done.\n"
+               "count: the leading prims only. index_map: which row each element takes. mask: which elements are\n"
+               "written, one bool each or bits in uint64 words.") },
+  { "read_attributes", PYOVS_METHOD (stage_read_attributes), METH_FASTCALL | METH_KEYWORDS,
+    PyDoc_STR ("read_attributes(query, attributes, ordinal_range, *, placement=None)\n--\n\n"
+               "Reads the sealed values of attributes, without a copy. Gives a Read.") },
+  { "advance_write_floor", PYOVS_METHOD (stage_advance_write_floor), METH_FASTCALL | METH_KEYWORDS,
+    PyDoc_STR ("advance_write_floor(ordinal, *, scope=Scope.ALL, attributes=())\n--\n\n"
+               "Seals everything at or below an ordinal: it can be read, and no longer changes.") },
+  PYOVS_METHOD_1_DEF ("query_from_path_list", stage_query_from_path_list,
+                      "query_from_path_list(path_list)\n--\n\nThe query that selects the prims of a list, in its order."),
+  { "wait_op", PYOVS_METHOD (stage_wait_op), METH_FASTCALL | METH_KEYWORDS,
+    PyDoc_STR ("wait_op(op_id, timeout=TIMEOUT_INFINITE)\n--\n\n"
+               "Waits for an operation by its id. Gives (code, error_op_ids, lowest_pending): OK once it is done, well or\n"
+               "not, TIMEOUT, or INVALID_HANDLE; the ids that failed since this thread's last wait_op(); and, on TIMEOUT,\n"
+               "the lowest pending id it waits for. Knows the operations that were submitted through this object.") },
+  PYOVS_METHOD_1_DEF ("release_op", stage_release_op,
+                      "release_op(op_id)\n--\n\nRetires an id: waiting for it later is INVALID_HANDLE."),
+  PYOVS_METHOD_1_DEF ("release_group", stage_release_group,
+                      "release_group(group)\n--\n\nLets a group go, as group.release() does."),
+  { "get_attribute_write_floor", PYOVS_METHOD (stage_get_attribute_write_floor), METH_FASTCALL | METH_KEYWORDS,
+    PyDoc_STR ("get_attribute_write_floor(attribute=None)\n--\n\nUp to where an attribute is sealed; None for all of them.") },
+  { "destroy", (PyCFunction) stage_destroy, METH_NOARGS,
+    PyDoc_STR ("destroy()\n--\n\nWithdraws what has not begun, lets what runs end, and lets the stage go.\n\nGroups and arrays stay valid.") },
+  { "__enter__", stage_enter, METH_NOARGS, NULL },
+  { "__exit__", (PyCFunction) stage_exit, METH_VARARGS, NULL },
+  { NULL },
+};
+
+static PyGetSetDef stage_getset[] = {
+  { "name", (getter) stage_get_name, NULL, PyDoc_STR ("The name it was made with, or None."), NULL },
+  { "write_floor", (getter) stage_get_write_floor, NULL, PyDoc_STR ("Up to where every attribute is sealed."), NULL },
+  { "gobject", (getter) stage_get_gobject, NULL,
+    PyDoc_STR ("The Ovstage.Stage of PyGObject, with its signals and properties. Needs gi."), NULL },
+  { NULL },
+};
+
+PyTypeObject pyovs_stage_type = {
+  PyVarObject_HEAD_INIT (NULL, 0)
+  .tp_name = "ovstage.Stage",
+  .tp_doc = PyDoc_STR ("Stage(name=None, *, history_depth=1, queue_capacity=4096, change_budget=0, staging_budget=0)\n--\n\n"
+                       "A store of scene data. A context manager: leaving it destroys the stage.\n\n"
+                       "history_depth: how many sealed versions of a column stay readable. queue_capacity: how many\n"
+                       "operations may be unfinished. change_budget, staging_budget: bytes; 0 lets the library choose."),
+  .tp_basicsize = sizeof (PyovsStage),
+  .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+  .tp_new = PyType_GenericNew,
+  .tp_init = (initproc) stage_init,
+  .tp_dealloc = (destructor) stage_dealloc,
+  .tp_finalize = stage_finalize,
+  .tp_repr = (reprfunc) stage_repr,
+  .tp_weaklistoffset = offsetof (PyovsStage, weakrefs),
+  .tp_methods = stage_methods,
+  .tp_getset = stage_getset,
+};

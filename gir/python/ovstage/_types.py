@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# SPDX-FileCopyrightText: 2026 The libovstage authors
+
+"""Small value types."""
+
+from __future__ import annotations
+
+from operator import index
+from typing import Any, NamedTuple
+
+from ._enums import DLDataTypeCode, DLDeviceType
+
+def _checked(value: Any, name: str, low: int, high: int) -> int:
+    try:
+        number = index(value)
+    except TypeError:
+        raise TypeError(f"{name}: an integer is needed, not {type(value).__name__}") from None
+    if not low <= number <= high:
+        raise ValueError(f"{name}: {number} is not between {low} and {high}")
+    return number
+
+
+class _DataTypeFields(NamedTuple):
+    code: int
+    bits: int
+    lanes: int
+
+
+class DLDataType(_DataTypeFields):
+    """The type of one row of a tensor: kind of number, bits of one lane, width of the tuple."""
+
+    __slots__ = ()
+
+    def __new__(cls, code: int, bits: int, lanes: int = 1) -> DLDataType:
+        code = _checked(code, "code", 0, 0xFF)
+        try:
+            code = DLDataTypeCode(code)
+        except ValueError:
+            pass
+        return super().__new__(cls, code, _checked(bits, "bits", 0, 0xFF), _checked(lanes, "lanes", 0, 0xFFFF))
+
+    def __str__(self) -> str:
+        from . import _native
+
+        return _native._data_type_text(*self)
+
+
+class _DeviceFields(NamedTuple):
+    device_type: int
+    device_id: int
+
+
+class DLDevice(_DeviceFields):
+    """A device: its kind and its number."""
+
+    __slots__ = ()
+
+    def __new__(cls, device_type: int, device_id: int = 0) -> DLDevice:
+        device_type = _checked(device_type, "device_type", -0x80000000, 0x7FFFFFFF)
+        try:
+            device_type = DLDeviceType(device_type)
+        except ValueError:
+            pass
+        return super().__new__(cls, device_type, _checked(device_id, "device_id", -0x80000000, 0x7FFFFFFF))
+
+
+class _PlacementFields(NamedTuple):
+    device_type: int
+    device_id: int
+    stream: int
+    availability_event: int
+
+
+class Placement(_PlacementFields):
+    """Where an operation works, and which event tells that its data is there.
+
+    ``stream`` 0 is a stream of the library's own; ``availability_event`` 0 is none.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, device_type: int, device_id: int = 0, stream: int = 0, availability_event: int = 0) -> Placement:
+        device = DLDevice(device_type, device_id)
+        return super().__new__(
+            cls,
+            device.device_type,
+            device.device_id,
+            _checked(stream, "stream", 0, 0xFFFFFFFFFFFFFFFF),
+            _checked(availability_event, "availability_event", 0, 0xFFFFFFFFFFFFFFFF),
+        )
+
+    @classmethod
+    def from_dlpack_device(cls, device: Any, *, stream: int = 0, availability_event: int = 0) -> Placement:
+        """The placement of a ``(device_type, device_id)`` pair, or of an object with ``__dlpack_device__``."""
+        if hasattr(device, "__dlpack_device__"):
+            device = device.__dlpack_device__()
+        try:
+            device_type, device_id = device
+        except (TypeError, ValueError):
+            raise TypeError("device: a (device_type, device_id) pair or an object with __dlpack_device__ is needed") from None
+        return cls(device_type, device_id, stream, availability_event)
+
+
+class ReadGroupMeta(NamedTuple):
+    """What a read group tells besides its values."""
+
+    write_floor: int
+    layout_generation: int

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# SPDX-FileCopyrightText: 2026 The libovstage authors
+
+"""Coroutines in a GLib main loop.
+
+``spawn(coroutine)`` runs a coroutine in the main context that is thread-default
+here, such as the one of ``GLib.MainLoop().run()``; ``run(coroutine)`` does so
+and iterates that context until the coroutine has ended. In such a coroutine
+operations, reads and other tasks can be awaited, and ``async for`` works on a
+read::
+
+    async def frame(stage, query, values):
+        await stage.write_attribute(query, "points", 1, values, is_array=False)
+        await stage.advance_write_floor(1)
+        async for group in stage.read_attributes(query, ["points"], OrdinalRange.latest(1)):
+            print(group.array(0))
+
+    task = ovstage.glib.spawn(frame(stage, query, values))
+
+A coroutine runs at once up to the first operation that is not done yet. Neither
+PyGObject nor asyncio is needed.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Awaitable, Callable, Coroutine, Generator, List, Optional
+
+from . import _native
+from ._async import running_loop, stepping
+
+__all__ = ["CancelledError", "Task", "run", "spawn"]
+
+
+class CancelledError(Exception):
+    """The task was cancelled."""
+
+
+class Task(Awaitable[Any]):
+    """A coroutine that runs in a main context. Made by spawn()."""
+
+    __slots__ = ("_coroutine", "_result", "_error", "_done", "_asked", "_callbacks", "_turn", "__weakref__")
+
+    def __init__(self, coroutine: Coroutine[Any, Any, Any]) -> None:
+        self._done = False
+        self._asked = False
+        self._result: Any = None
+        self._error: Optional[BaseException] = None
+        self._callbacks: List[Callable[[Task], Any]] = []
+        self._turn = 0
+        if not hasattr(coroutine, "send") or not hasattr(coroutine, "throw"):
+            self._done = True
+            raise TypeError(f"a coroutine is needed, not {type(coroutine).__name__}")
+        self._coroutine = coroutine
+        self._step(None)
+
+    def done(self) -> bool:
+        """Whether the coroutine has ended."""
+        return self._done
+
+    def result(self) -> Any:
+        """What the coroutine returned; raises what it raised."""
+        if not self._done:
+            raise RuntimeError("the task is not done")
+        self._asked = True
+        if self._error is not None:
+            raise self._error
+        return self._result
+
+    def exception(self) -> Optional[BaseException]:
+        """What the coroutine raised, or None."""
+        if not self._done:
+            raise RuntimeError("the task is not done")
+        self._asked = True
+        return self._error
+
+    def cancel(self) -> bool:
+        """Closes the coroutine; result() then raises CancelledError. False if it has ended."""
+        if self._done:
+            return False
+        self._turn += 1
+        self._coroutine.close()
+        self._asked = True
+        self._finish(None, CancelledError("the task was cancelled"))
+        return True
+
+    def add_done_callback(self, callback: Callable[[Task], Any]) -> None:
+        """Has ``callback(task)`` called when the coroutine has ended; at once if it has."""
+        if self._done:
+            callback(self)
+        else:
+            self._callbacks.append(callback)
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        if not self._done:
+            yield self
+        return self.result()
+
+    def __del__(self) -> None:
+        # Python reports what a finalizer raises, and goes on.
+        if self._done and not self._asked and self._error is not None:
+            raise self._error
+
+    def _finish(self, result: Any, error: Optional[BaseException]) -> None:
+        self._done = True
+        self._result = result
+        self._error = error
+        callbacks, self._callbacks = self._callbacks, []
+        for callback in callbacks:
+            callback(self)
+
+    def _resume(self, turn: int) -> None:
+        # A cancelled wait may still be told that its operation is done.
+        if turn == self._turn and not self._done:
+            self._step(None)
+
+    def _step(self, error: Optional[BaseException]) -> None:
+        outer = stepping.loop
+        stepping.loop = running_loop()
+        try:
+            if error is not None:
+                target = self._coroutine.throw(error)
+            else:
+                target = self._coroutine.send(None)
+        except StopIteration as stop:
+            self._finish(stop.value, None)
+            return
+        except Exception as failure:
+            self._finish(None, failure)
+            return
+        except BaseException as failure:
+            self._finish(None, failure)
+            raise
+        finally:
+            stepping.loop = outer
+
+        self._turn += 1
+        turn = self._turn
+        if isinstance(target, _native.Operation):
+            target._watch(lambda: self._resume(turn), True)
+        elif isinstance(target, Task):
+            target._asked = True
+            target.add_done_callback(lambda task: self._resume(turn))
+        else:
+            self._step(RuntimeError(f"only operations and tasks can be awaited here, not {target!r}"))
+
+
+def spawn(coroutine: Coroutine[Any, Any, Any]) -> Task:
+    """Runs a coroutine in the thread-default main context, which somebody must iterate."""
+    return Task(coroutine)
+
+
+def run(coroutine: Coroutine[Any, Any, Any]) -> Any:
+    """Runs a coroutine, iterating the thread-default main context until it has ended; gives its result."""
+    task = spawn(coroutine)
+    try:
+        while not task.done():
+            _native._iterate()
+    except BaseException:
+        task.cancel()
+        raise
+    return task.result()
