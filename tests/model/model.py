@@ -1,0 +1,396 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# SPDX-FileCopyrightText: 2026 The libovstage authors
+
+"""The rules of a stage again, in plain Python.
+
+Nothing here is fast or clever. A stage is its floors and, per attribute, the
+list of the writes it accepted; whatever is asked is worked out from these
+by definition, each time anew. Every operation is complete when its call
+returns, so a floor that closes is a floor that is sealed.
+
+Numbers of enums and codes are those of the library's public headers.
+"""
+
+from typing import NamedTuple
+
+OK = 0
+INVALID_ARGUMENT = 1
+NOT_FOUND = 3
+ALREADY_EXISTS = 4
+WRITE_FLOOR_VIOLATION = 5
+NOT_SUPPORTED = 6
+OUT_OF_RANGE = 13
+
+UPSERT, INSERT, UPDATE = 0, 1, 2
+ALL, INCLUDE, EXCLUDE = 0, 1, 2
+
+NONE = 0
+ASSET_PATH_ID = 1
+TOKEN_ID = 2
+PATH_EXPRESSION_STRING = 3
+RELATIONSHIP_PATH_ID = 4
+CONNECTION_PATH_ID = 12
+STRING = 13
+
+UINT = 1  # the data type code of unsigned integers
+
+NEWEST = 2**64 - 1
+
+RESERVED_NAMES = ("usd-path", "usd-parent", "usd-children", "usd-active")
+ARRAY_SEMANTICS = (RELATIONSHIP_PATH_ID, CONNECTION_PATH_ID, STRING)
+MAX_LANES = 65535
+
+
+class Schema(NamedTuple):
+    """What a fixed-size value is: a data type with its lanes, and a semantic."""
+
+    code: int
+    bits: int
+    lanes: int
+    semantic: int
+
+
+class Tensor(NamedTuple):
+    """A source of rows: one lane per element, its bytes in row-major order."""
+
+    code: int
+    bits: int
+    shape: tuple
+    data: bytes
+
+
+class Entry(NamedTuple):
+    """One accepted write: what it gave to the prims it really wrote."""
+
+    ordinal: int
+    seq: int
+    rows: dict  # prim -> (Schema, bytes)
+
+
+class Group(NamedTuple):
+    """What a read says about one schema of one attribute."""
+
+    attribute: str
+    schema: Schema
+    ordinal: int
+    rows: list  # (prim, bytes), in the order of the query
+    generation: int
+    placement: dict  # prim -> Schema of every prim with the attribute, asked for or not
+
+
+class Result(NamedTuple):
+    status: int
+    as_of: int
+    groups: list
+
+
+class Model:
+    def __init__(self, history_depth=1):
+        self.history_depth = history_depth
+        self.default_floor = 0
+        self.own_floors = {}  # attribute -> floor, of those that have one of their own
+        self.entries = {}  # attribute -> list of Entry, in the order of submission
+        self.columns = {}  # attribute -> list of Schema, in the order of creation
+        self.seq = 0
+
+    # Floors
+
+    def floor(self, attribute):
+        return self.own_floors.get(attribute, self.default_floor)
+
+    def global_floor(self):
+        return min([self.default_floor, *self.own_floors.values()])
+
+    def advance(self, ordinal, scope=ALL, attributes=()):
+        if ordinal == NEWEST:
+            return INVALID_ARGUMENT
+        if scope == EXCLUDE and not attributes:
+            scope = ALL
+        if scope == INCLUDE:
+            for attribute in attributes:
+                self.own_floors[attribute] = max(self.floor(attribute), ordinal)
+        else:
+            spared = attributes if scope == EXCLUDE else ()
+            for attribute in spared:
+                self.own_floors[attribute] = self.floor(attribute)
+            self.default_floor = max(self.default_floor, ordinal)
+            for attribute in self.own_floors:
+                if attribute not in spared:
+                    self.own_floors[attribute] = max(self.own_floors[attribute], ordinal)
+            if scope == ALL:
+                self.own_floors = {a: f for a, f in self.own_floors.items() if f != self.default_floor}
+        return OK
+
+    # The state as of an ordinal
+
+    def history(self, attribute, prim):
+        """The entries that wrote a prim, by (ordinal, seq)."""
+        return sorted(
+            (e for e in self.entries.get(attribute, ()) if prim in e.rows), key=lambda e: (e.ordinal, e.seq)
+        )
+
+    def last_entry(self, attribute, prim, ordinal):
+        """The entry that decides value and schema of a prim as of an ordinal, or None."""
+        last = None
+        for entry in self.history(attribute, prim):
+            if entry.ordinal <= ordinal:
+                last = entry
+        return last
+
+    def live_schema(self, attribute, prim, ordinal):
+        entry = self.last_entry(attribute, prim, ordinal)
+        return None if entry is None else entry.rows[prim][0]
+
+    def prim_exists(self, prim, ordinal):
+        return any(self.last_entry(attribute, prim, ordinal) is not None for attribute in self.entries)
+
+    def prims_of(self, attribute):
+        """Every prim that an accepted write gave the attribute."""
+        return {prim for entry in self.entries.get(attribute, ()) for prim in entry.rows}
+
+    def placement(self, attribute, ordinal):
+        """Which prims have the attribute as of an ordinal, and in which schema."""
+        found = {}
+        for prim in self.prims_of(attribute):
+            schema = self.live_schema(attribute, prim, ordinal)
+            if schema is not None:
+                found[prim] = schema
+        return found
+
+    # Writes
+
+    def write(
+        self,
+        prims,
+        attribute,
+        ordinal,
+        tensors,
+        mode=UPSERT,
+        semantic=NONE,
+        count=0,
+        index_map=None,
+        mask=None,
+    ):
+        """A write of a fixed-size attribute; count 0 means every prim, the mask is a list of truth values."""
+        # Enum ranges
+        if ordinal == NEWEST:
+            return INVALID_ARGUMENT
+
+        # The form of the payload
+        if len(tensors) != 1:
+            return INVALID_ARGUMENT
+        if index_map is not None and mask is not None:
+            return INVALID_ARGUMENT
+        if count == 0 and (index_map is not None or mask is not None):
+            return INVALID_ARGUMENT
+
+        # Reserved names
+        if attribute in RESERVED_NAMES:
+            return NOT_SUPPORTED
+
+        # No targets: nothing else is looked at
+        if not prims:
+            return OK
+        if mask is not None and not any(mask[:count]):
+            return OK
+
+        # Rows
+        tensor = tensors[0]
+        n = count if count != 0 else len(prims)
+        if n > len(prims):
+            return INVALID_ARGUMENT
+        n_rows, lanes = 1, 1
+        if tensor.shape:
+            n_rows = tensor.shape[0]
+            for extent in tensor.shape[1:]:
+                lanes *= extent
+        if lanes == 0 or lanes > MAX_LANES:
+            return INVALID_ARGUMENT
+        if index_map is None and n_rows != n:
+            return INVALID_ARGUMENT
+        if index_map is not None and any(row >= n_rows for row in index_map[:n]):
+            return INVALID_ARGUMENT
+        row_size = lanes * tensor.bits // 8
+        rows = [tensor.data[i * row_size : (i + 1) * row_size] for i in range(n_rows)]
+
+        # What each target gets
+        values = {}
+        for i in range(n):
+            if mask is None or mask[i]:
+                values[prims[i]] = rows[index_map[i] if index_map is not None else i]
+
+        # Floor
+        if ordinal <= self.floor(attribute):
+            return WRITE_FLOOR_VIOLATION
+
+        # Prim mode
+        if mode == INSERT and any(self.prim_exists(prim, ordinal) for prim in values):
+            return ALREADY_EXISTS
+        if mode == UPDATE and not all(self.prim_exists(prim, ordinal) for prim in values):
+            return NOT_FOUND
+
+        # Schema
+        given = Schema(tensor.code, tensor.bits, lanes, semantic)
+        if not self.semantic_fits(given):
+            return INVALID_ARGUMENT
+        accepted = {}
+        for prim, value in values.items():
+            schema = self.schema_for(attribute, prim, ordinal, given)
+            if schema is None or not self.name_fits(attribute, schema):
+                return INVALID_ARGUMENT
+            accepted[prim] = (schema, value)
+
+        self.accept(attribute, ordinal, accepted)
+        return OK
+
+    def semantic_fits(self, schema):
+        """Whether a fixed-size value of this data type may have this semantic."""
+        dtype = (schema.code, schema.bits, schema.lanes)
+        if schema.semantic in (TOKEN_ID, PATH_EXPRESSION_STRING):
+            return dtype == (UINT, 64, 1)
+        if schema.semantic == ASSET_PATH_ID:
+            return dtype == (UINT, 64, 2)
+        return schema.semantic not in ARRAY_SEMANTICS
+
+    def name_fits(self, attribute, schema):
+        """Whether an attribute of this name may be fixed-size and have this schema."""
+        if attribute == "usd-prim-type":
+            return schema == Schema(UINT, 64, 1, TOKEN_ID)
+        return attribute != "usd-schemas"
+
+    def schema_for(self, attribute, prim, ordinal, given):
+        """The schema that a write of @given has on a prim; None if it conflicts with what lives there."""
+        live = self.live_schema(attribute, prim, ordinal)
+        if live is None:
+            return given
+        if given[:3] != live[:3]:
+            return None
+        if given.semantic not in (NONE, live.semantic):
+            return None
+        return live
+
+    def accept(self, attribute, ordinal, rows):
+        self.seq += 1
+        self.entries.setdefault(attribute, []).append(Entry(ordinal, self.seq, rows))
+        columns = self.columns.setdefault(attribute, [])
+        for schema, _ in rows.values():
+            if schema not in columns:
+                columns.append(schema)
+
+    # Kept history
+
+    def change_ordinals(self, attribute, schema):
+        """The sealed ordinals at which the column of a schema changed, rising."""
+        sealed = self.floor(attribute)
+        changed = set()
+        for prim in self.prims_of(attribute):
+            before = None
+            for entry in self.history(attribute, prim):
+                if entry.ordinal > sealed:
+                    break
+                now = entry.rows[prim][0]
+                if now == schema or before == schema:
+                    changed.add(entry.ordinal)
+                before = now
+        return sorted(changed)
+
+    def frontier(self, attribute, schema):
+        """The oldest ordinal that is kept of a column, once something was dropped; else 0."""
+        changed = self.change_ordinals(attribute, schema)
+        return changed[-self.history_depth] if len(changed) > self.history_depth else 0
+
+    def value_frontier(self):
+        return max([0, *(self.frontier(a, schema) for a, columns in self.columns.items() for schema in columns)])
+
+    # Reads
+
+    def attribute_exists(self, attribute):
+        return bool(self.entries.get(attribute))
+
+    def as_of(self, attributes, ordinal):
+        floors = [self.floor(attribute) for attribute in attributes if self.attribute_exists(attribute)]
+        return min([ordinal, *(floors or [self.global_floor()])])
+
+    def is_unsealed(self, attribute, prims, ordinal):
+        """Whether any of these keys has something staged at or below an ordinal."""
+        floor = self.floor(attribute)
+        for entry in self.entries.get(attribute, ()):
+            if floor < entry.ordinal <= ordinal and any(prim in entry.rows for prim in prims):
+                return True
+        return False
+
+    def group_ordinal(self, attribute, prims, ordinal):
+        return max(self.last_entry(attribute, prim, ordinal).ordinal for prim in prims)
+
+    def generation(self, attribute, ordinal):
+        """How often the set of prims, or the schema of one, was another than at the sealed ordinal before."""
+        rises, before = 0, {}
+        for at in sorted({e.ordinal for e in self.entries.get(attribute, ()) if e.ordinal <= ordinal}):
+            now = self.placement(attribute, at)
+            if now != before:
+                rises += 1
+            before = now
+        return rises
+
+    def selected(self, attributes):
+        """The attributes of a read in the order they were asked for, each once."""
+        return list(dict.fromkeys(attributes))
+
+    def read(self, prims, attributes, ordinal):
+        """A snapshot at an ordinal, or at NEWEST."""
+        attributes = self.selected(attributes)
+        if ordinal != NEWEST:
+            if any(self.is_unsealed(attribute, prims, ordinal) for attribute in attributes):
+                return Result(WRITE_FLOOR_VIOLATION, 0, [])
+            if prims and any(
+                ordinal < self.frontier(attribute, schema)
+                for attribute in attributes
+                for schema in self.columns.get(attribute, ())
+            ):
+                return Result(OUT_OF_RANGE, 0, [])
+
+        groups = []
+        for attribute in attributes:
+            at = min(ordinal, self.floor(attribute))
+            for schema in self.columns.get(attribute, ()):
+                members = [prim for prim in prims if self.live_schema(attribute, prim, at) == schema]
+                if members:
+                    groups.append(self.group(attribute, schema, members, at))
+        return Result(OK, self.as_of(attributes, ordinal), groups)
+
+    def group(self, attribute, schema, members, at):
+        rows = [(prim, self.last_entry(attribute, prim, at).rows[prim][1]) for prim in members]
+        return Group(
+            attribute,
+            schema,
+            self.group_ordinal(attribute, members, at),
+            rows,
+            self.generation(attribute, at),
+            self.placement(attribute, at),
+        )
+
+
+def python_call_error(n_prims, count, index_map, mask, mask_words):
+    """The exception that the Python face raises at the call of a write, by name, or None.
+
+    @mask is the list of truth values; with @mask_words it is handed over as 64-bit words.
+    """
+    if count == 0 or (index_map is not None and len(index_map) == 0):
+        return "ValueError"
+    if index_map is not None and count is not None and count > len(index_map):
+        return "ValueError"
+    if mask is not None:
+        if mask_words and count is None:
+            return "ValueError"
+        needed = logical_count(n_prims, count, index_map)
+        given = (len(mask) + 63) // 64 * 64 if mask_words else len(mask)
+        if given < needed:
+            return "ValueError"
+    return None
+
+
+def logical_count(n_prims, count, index_map):
+    """The number of elements that a write of the Python face means."""
+    if count is not None:
+        return count
+    return n_prims if index_map is None else len(index_map)

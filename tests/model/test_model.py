@@ -1,0 +1,482 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# SPDX-FileCopyrightText: 2026 The libovstage authors
+
+"""The model against timelines worked out by hand, and the parts of the driver that need no library."""
+
+import json
+import struct
+import sys
+import unittest
+
+sys.dont_write_bytecode = True  # the source tree stays as it is
+
+import driver
+import fake
+import model
+import sequence as sequences
+from model import ALL, EXCLUDE, INCLUDE, INSERT, NEWEST, NONE, TOKEN_ID, UPDATE
+
+P, Q, R = "/P", "/Q", "/R"
+POINT, COLOR = 5, 8
+
+
+def ints(values, lanes=1):
+    """int32 rows, one tensor; each value fills the lanes of its row."""
+    values = [value for value in values for _ in range(lanes)]
+    shape = (len(values) // lanes,) if lanes == 1 else (len(values) // lanes, lanes)
+    return [model.Tensor(0, 32, shape, struct.pack(f"={len(values)}i", *values))]
+
+
+def words(values, lanes=1):
+    shape = (len(values) // lanes,) if lanes == 1 else (len(values) // lanes, lanes)
+    return [model.Tensor(1, 64, shape, struct.pack(f"={len(values)}Q", *values))]
+
+
+class ModelTest(unittest.TestCase):
+    def setUp(self):
+        self.model = model.Model(1)
+
+    def depth(self, depth):
+        self.model = model.Model(depth)
+
+    def write(self, prims, attribute, ordinal, values, lanes=1, want=model.OK, **more):
+        self.assertEqual(self.model.write(prims, attribute, ordinal, ints(values, lanes), **more), want)
+
+    def seal(self, ordinal, scope=ALL, attributes=()):
+        self.assertEqual(self.model.advance(ordinal, scope, attributes), model.OK)
+
+    def values(self, prims, attribute, ordinal):
+        """prim -> first lane, of all groups of one attribute; or the code of the read's error."""
+        result = self.model.read(prims, [attribute], ordinal)
+        if result.status != model.OK:
+            return result.status
+        return {prim: struct.unpack_from("=i", value)[0] for group in result.groups for prim, value in group.rows}
+
+    def status(self, prims, attributes, ordinal):
+        return self.model.read(prims, attributes, ordinal).status
+
+    # Values
+
+    def test_write_seal_read(self):
+        self.write([P, Q], "a", 1, [10, 20])
+        self.seal(1)
+        result = self.model.read([Q, P, R], ["a"], 1)
+        self.assertEqual(result.as_of, 1)
+        (group,) = result.groups
+        self.assertEqual(group.rows, [(Q, struct.pack("=i", 20)), (P, struct.pack("=i", 10))])
+        self.assertEqual(group.ordinal, 1)
+        self.assertEqual(group.schema, model.Schema(0, 32, 1, NONE))
+
+    def test_later_submission_wins_at_one_ordinal(self):
+        self.write([P], "a", 1, [1])
+        self.write([P], "a", 1, [2])
+        self.seal(1)
+        self.assertEqual(self.values([P], "a", 1), {P: 2})
+
+    def test_higher_ordinal_wins_whatever_the_submission(self):
+        self.write([P], "a", 3, [3])
+        self.write([P], "a", 2, [2])
+        self.seal(3)
+        self.assertEqual(self.values([P], "a", 3), {P: 3})
+
+    def test_late_growth_below_a_full_write(self):
+        # ENGINE 6: a full write at 3, then more prims at 2: none may be lost.
+        self.write([P, Q], "a", 1, [1, 1])
+        self.seal(1)
+        self.write([P, Q], "a", 3, [3, 3])
+        self.write([R], "a", 2, [2])
+        self.seal(3)
+        self.assertEqual(self.values([P, Q, R], "a", 3), {P: 3, Q: 3, R: 2})
+
+    def test_count_map_and_mask(self):
+        self.write([P, Q, R], "a", 1, [1, 2], count=2)
+        self.seal(1)
+        self.assertEqual(self.values([P, Q, R], "a", 1), {P: 1, Q: 2})
+        self.write([P, Q, R], "a", 2, [7, 8], count=3, index_map=[1, 1, 0])
+        self.seal(2)
+        self.assertEqual(self.values([P, Q, R], "a", 2), {P: 8, Q: 8, R: 7})
+        self.write([P, Q, R], "a", 3, [4, 5, 6], count=3, mask=[0, 1, 0])
+        self.seal(3)
+        result = self.model.read([P, Q, R], ["a"], 3)
+        self.assertEqual(self.values([P, Q, R], "a", 3), {P: 8, Q: 5, R: 7})
+        self.assertEqual(result.groups[0].ordinal, 3)
+        self.assertEqual(self.model.read([P, R], ["a"], 3).groups[0].ordinal, 2)
+
+    def test_convenience_layouts(self):
+        tensor = model.Tensor(0, 32, (2, 2, 2), struct.pack("=8i", *range(8)))
+        self.assertEqual(self.model.write([P, Q], "a", 1, [tensor]), model.OK)
+        self.assertEqual(self.model.live_schema("a", P, 1), model.Schema(0, 32, 4, NONE))
+        scalar = model.Tensor(0, 32, (), struct.pack("=i", 9))
+        self.assertEqual(self.model.write([P], "b", 1, [scalar]), model.OK)
+        self.assertEqual(self.model.write([P, Q], "b", 1, [scalar]), model.INVALID_ARGUMENT)
+
+    # Faults
+
+    def test_rows(self):
+        bad = model.INVALID_ARGUMENT
+        self.write([P, Q], "a", 1, [1], want=bad)
+        self.write([P, Q], "a", 1, [1, 2, 3], want=bad)
+        self.write([P, Q], "a", 1, [1, 2, 3], count=3, want=bad)
+        self.write([P, Q], "a", 1, [1, 2], count=2, index_map=[0, 2], want=bad)
+        self.write([P, Q], "a", 1, [1], count=2, mask=[0, 1], want=bad)
+        self.write([P, Q], "a", 1, [1, 2], count=2, index_map=[0, 1], mask=[1, 1], want=bad)
+        self.assertEqual(self.model.write([P], "a", 1, []), bad)
+        self.assertEqual(self.model.write([P], "a", 1, ints([1]) * 2), bad)
+        self.assertEqual(self.model.write([P], "a", 1, [model.Tensor(0, 32, (1, 0), b"")]), bad)
+        self.assertFalse(self.model.entries)
+
+    def test_order_of_faults(self):
+        self.write([P], "a", 5, [1])
+        self.seal(5)
+        self.write([P], "a", 5, [1], lanes=3, mode=INSERT, want=model.WRITE_FLOOR_VIOLATION)
+        self.write([P], "a", 6, [1], lanes=3, mode=INSERT, want=model.ALREADY_EXISTS)
+        self.write([Q], "a", 6, [1], mode=UPDATE, semantic=TOKEN_ID, want=model.NOT_FOUND)
+        self.write([P], "a", 6, [1], lanes=3, want=model.INVALID_ARGUMENT)
+        self.write([P], "usd-path", 5, [1, 2], want=model.NOT_SUPPORTED)
+        self.assertEqual(self.model.write([P], "usd-path", 5, []), model.INVALID_ARGUMENT)
+        self.write([P], "a", NEWEST, [1], want=model.INVALID_ARGUMENT)
+        self.write([P], "a", 5, [1, 2], want=model.INVALID_ARGUMENT)
+
+    def test_nothing_targeted(self):
+        # After form and names nothing is looked at: not rows, not the floor.
+        self.write([], "a", 0, [1, 2, 3])
+        self.write([P, Q], "a", 0, [1], count=2, mask=[0, 0])
+        self.write([], "usd-path", 1, [1], want=model.NOT_SUPPORTED)
+        self.assertFalse(self.model.entries)
+
+    def test_ordinal_zero(self):
+        self.write([P], "a", 0, [1], want=model.WRITE_FLOOR_VIOLATION)
+
+    def test_refused_changes_nothing(self):
+        self.write([P], "a", 1, [1])
+        self.write([Q, P], "a", 2, [1, 1], mode=INSERT, want=model.ALREADY_EXISTS)
+        self.write([Q, P], "a", 2, [1, 1], lanes=3, want=model.INVALID_ARGUMENT)
+        self.assertFalse(self.model.prim_exists(Q, 9))
+        self.assertEqual(self.model.columns["a"], [model.Schema(0, 32, 1, NONE)])
+
+    # Prim mode
+
+    def test_mode_sees_unsealed_work_at_or_below(self):
+        # ENGINE 16: INSERT P@5, UPDATE P@7, INSERT P@5.
+        self.write([P], "a", 5, [1], mode=INSERT)
+        self.write([P], "a", 7, [1], mode=UPDATE)
+        self.write([P], "b", 5, [1], mode=INSERT, want=model.ALREADY_EXISTS)
+        self.write([P], "b", 4, [1], mode=INSERT)
+        self.write([Q], "a", 8, [1])
+        self.write([Q], "a", 7, [1], mode=UPDATE, want=model.NOT_FOUND)
+
+    def test_mode_looks_at_what_is_written_only(self):
+        self.write([P], "a", 1, [1])
+        self.write([P, Q], "a", 2, [1, 2], count=2, mask=[0, 1], mode=INSERT)
+        self.write([P, Q, R], "a", 3, [1, 2], count=2, mode=UPDATE)
+
+    def test_update_adds_an_attribute(self):
+        self.write([P], "a", 1, [1])
+        self.write([P], "b", 1, [1], mode=UPDATE)
+
+    # Schemas and semantics
+
+    def test_schema_conflicts(self):
+        self.write([P], "a", 1, [1], semantic=POINT)
+        self.write([P], "a", 2, [1], lanes=3, want=model.INVALID_ARGUMENT)
+        self.write([P], "a", 2, [1], semantic=COLOR, want=model.INVALID_ARGUMENT)
+        self.write([P], "a", 2, [1])
+        self.assertEqual(self.model.live_schema("a", P, 2).semantic, POINT)
+        self.write([Q], "a", 2, [1])
+        self.write([Q], "a", 3, [1], semantic=POINT, want=model.INVALID_ARGUMENT)
+
+    def test_one_write_in_two_columns(self):
+        self.write([P], "a", 1, [1], semantic=POINT)
+        self.write([Q, P], "a", 2, [2, 3])
+        self.seal(2)
+        groups = self.model.read([Q, P], ["a"], 2).groups
+        self.assertEqual([g.schema.semantic for g in groups], [POINT, NONE])
+        self.assertEqual([[p for p, _ in g.rows] for g in groups], [[P], [Q]])
+
+    def test_move_by_order_of_ordinals(self):
+        # ENGINE 10: A@5 of one lane, then A@3 of three, accepted as nothing lives at 3; at 5 one lane wins.
+        self.depth(4)
+        self.write([P], "a", 5, [5])
+        self.write([P], "a", 3, [3], lanes=3)
+        self.write([P], "a", 4, [4], want=model.INVALID_ARGUMENT)
+        self.seal(5)
+        self.assertEqual([g.schema.lanes for g in self.model.read([P], ["a"], 5).groups], [1])
+        self.assertEqual([g.schema.lanes for g in self.model.read([P], ["a"], 4).groups], [3])
+        # Creation order: the column of one lane came first.
+        self.assertEqual([s.lanes for s in self.model.columns["a"]], [1, 3])
+        # The column of three lanes changed at 3 and, as P left it, at 5.
+        self.assertEqual(self.model.change_ordinals("a", self.model.columns["a"][1]), [3, 5])
+        self.assertEqual(self.model.change_ordinals("a", self.model.columns["a"][0]), [5])
+
+    def test_id_semantics(self):
+        bad = model.INVALID_ARGUMENT
+        self.assertEqual(self.model.write([P], "t", 1, words([0]), semantic=TOKEN_ID), model.OK)
+        self.assertEqual(self.model.write([P], "u", 1, words([1]), semantic=3), model.OK)
+        self.assertEqual(self.model.write([P], "v", 1, words([1, 2], 2), semantic=1), model.OK)
+        self.write([P], "w", 1, [1], semantic=TOKEN_ID, want=bad)
+        self.assertEqual(self.model.write([P], "w", 1, words([1, 2], 2), semantic=TOKEN_ID), bad)
+        self.assertEqual(self.model.write([P], "w", 1, words([1]), semantic=1), bad)
+        for semantic in model.ARRAY_SEMANTICS:
+            self.assertEqual(self.model.write([P], "w", 1, words([1]), semantic=semantic), bad)
+
+    def test_typed_names(self):
+        bad = model.INVALID_ARGUMENT
+        self.assertEqual(self.model.write([P], "usd-prim-type", 1, words([1])), bad)
+        self.assertEqual(self.model.write([P], "usd-prim-type", 1, words([1]), semantic=TOKEN_ID), model.OK)
+        self.assertEqual(self.model.write([P], "usd-prim-type", 2, words([1])), model.OK)
+        self.assertEqual(self.model.write([P], "usd-schemas", 1, words([1]), semantic=TOKEN_ID), bad)
+
+    # Floors
+
+    def test_exclude_gives_unknown_names_a_floor(self):
+        # ENGINE 14: EXCLUDE ["typo"] 10 holds the global floor, it can not fall later.
+        self.seal(10, EXCLUDE, ["typo"])
+        self.assertEqual((self.model.global_floor(), self.model.floor("typo"), self.model.floor("a")), (0, 0, 10))
+        self.seal(10)
+        self.assertEqual((self.model.global_floor(), self.model.own_floors), (10, {}))
+
+    def test_include_leaves_the_global_floor(self):
+        self.seal(4, INCLUDE, ["a"])
+        self.assertEqual((self.model.global_floor(), self.model.floor("a"), self.model.floor("b")), (0, 4, 0))
+        self.write([P], "a", 4, [1], want=model.WRITE_FLOOR_VIOLATION)
+        self.write([P], "b", 1, [1])
+
+    def test_own_floor_above_all(self):
+        self.seal(9, INCLUDE, ["a"])
+        self.seal(5)
+        self.assertEqual((self.model.floor("a"), self.model.floor("b"), self.model.global_floor()), (9, 5, 5))
+        self.seal(9)
+        self.assertEqual(self.model.own_floors, {})
+
+    def test_exclude_lifts_other_own_floors(self):
+        self.seal(2, INCLUDE, ["a"])
+        self.seal(6, EXCLUDE, ["b"])
+        self.assertEqual((self.model.floor("a"), self.model.floor("b"), self.model.floor("c")), (6, 0, 6))
+
+    def test_exclude_of_nothing_is_all(self):
+        self.seal(2, INCLUDE, ["a"])
+        self.seal(3, EXCLUDE)
+        self.assertEqual((self.model.floor("a"), self.model.global_floor()), (3, 3))
+
+    def test_include_of_nothing_and_lower_advances(self):
+        self.seal(3)
+        self.seal(7, INCLUDE)
+        self.seal(2)
+        self.seal(1, INCLUDE, ["a"])
+        self.assertEqual((self.model.floor("a"), self.model.floor("b")), (3, 3))
+        self.assertEqual(self.model.advance(NEWEST), model.INVALID_ARGUMENT)
+
+    # Reads
+
+    def test_unsealed_at_or_below(self):
+        self.write([P], "a", 1, [1])
+        self.seal(1)
+        self.write([P], "a", 3, [3])
+        self.assertEqual(self.values([P], "a", 2), {P: 1})
+        self.assertEqual(self.values([P], "a", 3), model.WRITE_FLOOR_VIOLATION)
+        self.assertEqual(self.values([Q], "a", 3), {})
+        self.assertEqual(self.values([P], "b", 3), {})
+        self.assertEqual(self.values([P], "a", NEWEST), {P: 1})
+
+    def test_masked_out_is_not_unsealed(self):
+        self.write([P, Q], "a", 1, [1, 2], count=2, mask=[0, 1])
+        self.assertEqual(self.status([P], ["a"], 1), model.OK)
+        self.assertEqual(self.status([Q], ["a"], 1), model.WRITE_FLOOR_VIOLATION)
+
+    def test_as_of(self):
+        self.write([P], "a", 1, [1])
+        self.write([P], "b", 1, [1])
+        self.seal(5, INCLUDE, ["a"])
+        self.seal(3, INCLUDE, ["b"])
+        self.assertEqual(self.model.read([P], ["a", "b"], 100).as_of, 3)
+        self.assertEqual(self.model.read([P], ["a"], 100).as_of, 5)
+        self.assertEqual(self.model.read([P], ["a"], NEWEST).as_of, 5)
+        self.assertEqual(self.model.read([P], ["a"], 2).as_of, 2)
+        self.assertEqual(self.model.read([P], ["never"], 100).as_of, 0)
+        self.assertEqual(self.model.read([P], ["a", "never"], 100).as_of, 5)
+        self.write([Q], "c", 9, [1])
+        self.assertEqual(self.model.read([P], ["a", "c"], NEWEST).as_of, 0)
+
+    def test_each_attribute_at_its_own_floor(self):
+        # ENGINE 5: A at 5, B at 3, a read at 5 shows B as of 3.
+        self.depth(4)
+        for ordinal in (3, 4):
+            self.write([P], "b", ordinal, [ordinal])
+        self.write([P], "a", 5, [5])
+        self.seal(5, INCLUDE, ["a"])
+        self.seal(3, INCLUDE, ["b"])
+        self.assertEqual(self.values([P], "a", 5), {P: 5})
+        self.assertEqual(self.values([P], "b", 3), {P: 3})
+        self.assertEqual(self.values([P], "b", NEWEST), {P: 3})
+        self.assertEqual(self.values([P], "b", 5), model.WRITE_FLOOR_VIOLATION)
+
+    def test_groups_in_order(self):
+        for attribute in ("a", "b"):
+            self.write([P], attribute, 1, [1], lanes=3)
+            self.write([Q], attribute, 1, [1])
+        self.seal(1)
+        groups = self.model.read([Q, P], ["b", "a", "b", "never"], 1).groups
+        self.assertEqual([(g.attribute, g.schema.lanes) for g in groups], [("b", 3), ("b", 1), ("a", 3), ("a", 1)])
+
+    def test_nothing_to_return(self):
+        self.write([P], "a", 1, [1])
+        self.write([P], "a", 2, [1])
+        self.seal(2)
+        self.assertEqual(self.model.read([], ["a"], 1), model.Result(model.OK, 1, []))
+        self.assertEqual(self.model.read([P], [], 1), model.Result(model.OK, 1, []))
+
+    def test_generation(self):
+        self.depth(9)
+        self.write([P], "a", 1, [1])
+        self.write([P], "a", 2, [1])
+        self.write([Q], "a", 3, [1])
+        self.seal(3)
+        self.assertEqual([self.model.generation("a", n) for n in (0, 1, 2, 3)], [0, 1, 1, 2])
+
+    # History
+
+    def test_depth_one(self):
+        self.write([P], "a", 3, [3])
+        self.seal(3)
+        # Nothing was dropped yet: before 3 there was nothing, and that is known.
+        self.assertEqual(self.values([P], "a", 1), {})
+        self.write([P], "a", 7, [7])
+        self.seal(9)
+        self.assertEqual(self.values([P], "a", 6), model.OUT_OF_RANGE)
+        self.assertEqual(self.values([P], "a", 7), {P: 7})
+        self.assertEqual(self.values([P], "a", NEWEST), {P: 7})
+        self.assertEqual(self.model.value_frontier(), 7)
+
+    def test_history_is_per_column(self):
+        # ENGINE 4a: A at every ordinal, B only at 5, then A@12, A@15, A@18 in one advance.
+        self.depth(4)
+        for ordinal in range(1, 12):
+            self.write([P], "a", ordinal, [ordinal])
+            if ordinal == 5:
+                self.write([P], "b", 5, [5])
+            self.seal(ordinal)
+        self.assertEqual(self.model.value_frontier(), 8)
+        for ordinal in (12, 15, 18):
+            self.write([P], "a", ordinal, [ordinal])
+        self.seal(20)
+        self.assertEqual(self.values([P], "a", 10), model.OUT_OF_RANGE)
+        self.assertEqual(self.values([P], "a", 11), {P: 11})
+        self.assertEqual(self.values([P], "b", 10), {P: 5})
+        self.assertEqual(self.status([P], ["b", "a"], 10), model.OUT_OF_RANGE)
+        # 4b: a fold keeps the distinct ordinals.
+        self.assertEqual(self.values([P], "a", 15), {P: 15})
+        self.assertEqual(self.values([P], "a", 17), {P: 15})
+        self.assertEqual(self.values([P], "a", 14), {P: 12})
+
+    def test_several_writes_at_one_ordinal_are_one_change(self):
+        self.depth(2)
+        self.write([P], "a", 1, [1])
+        for value in range(5):
+            self.write([P, Q], "a", 2, [value, value])
+        self.seal(2)
+        self.assertEqual(self.values([P], "a", 1), {P: 1})
+
+    def test_masked_out_writes_are_no_change(self):
+        self.write([P], "a", 1, [1])
+        self.seal(1)
+        self.write([P], "a", 2, [1], count=1, mask=[0])
+        self.seal(2)
+        self.assertEqual(self.values([P], "a", 1), {P: 1})
+
+    def test_frontier_of_any_column_of_the_attribute(self):
+        self.write([P], "a", 1, [1])
+        self.write([Q], "a", 1, [1], lanes=3)
+        self.write([Q], "a", 2, [1], lanes=3)
+        self.seal(2)
+        self.assertEqual(self.status([P], ["a"], 1), model.OUT_OF_RANGE)
+        self.assertEqual(self.status([P], ["a"], 2), model.OK)
+
+    def test_floor_violation_before_out_of_range(self):
+        for ordinal in (1, 2):
+            self.write([P], "a", ordinal, [1])
+        self.seal(2, INCLUDE, ["a"])
+        self.write([P], "b", 1, [1])
+        self.assertEqual(self.status([P], ["a", "b"], 1), model.WRITE_FLOOR_VIOLATION)
+
+    # The Python face
+
+    def test_call_errors(self):
+        error = model.python_call_error
+        self.assertEqual(error(3, 0, None, None, False), "ValueError")
+        self.assertEqual(error(3, None, [], None, False), "ValueError")
+        self.assertEqual(error(3, 3, [0, 0], None, False), "ValueError")
+        self.assertEqual(error(3, None, None, [1, 1], False), "ValueError")
+        self.assertEqual(error(3, None, None, [1, 1, 1], True), "ValueError")
+        self.assertIsNone(error(3, 3, None, [1, 1, 1], True))
+        self.assertIsNone(error(3, 2, [0, 0, 0], None, False))
+        self.assertIsNone(error(3, None, None, [1, 1, 1, 1], False))
+
+
+class DriverTest(unittest.TestCase):
+    def test_sequences_are_plain_and_repeatable(self):
+        for seed in range(50):
+            one = sequences.generate(seed)
+            self.assertEqual(one, sequences.generate(seed))
+            self.assertEqual(one, json.loads(json.dumps(one)))
+            self.assertIn(one["depth"], (1, 4))
+            self.assertTrue(10 <= len(one["ops"]) <= 60)
+
+    def test_difference(self):
+        self.assertIsNone(driver.difference({"a": [1, (2, 3)]}, {"a": [1, (2, 3)]}))
+        self.assertIn("[1]", driver.difference([1, 2], [1, 3]))
+        self.assertIn("a: missing", driver.difference({"a": 1}, {}))
+        self.assertIn("too much", driver.difference({}, {"a": 1}))
+        self.assertIn("2 entries, want 1", driver.difference([1], [1, 2]))
+
+    def test_shrink_keeps_what_matters(self):
+        ops = [{"op": "held", "n": i} for i in range(40)]
+
+        def fails(sequence):
+            present = [op["n"] for op in sequence["ops"]]
+            return (present.index(31), "both") if 7 in present and 31 in present else None
+
+        smaller, found = driver.shrink({"ops": ops}, fails)
+        self.assertEqual([op["n"] for op in smaller["ops"]], [7, 31])
+        self.assertEqual(found, (1, "both"))
+
+    def test_hang_is_told(self):
+        kind, _ = driver.in_child(lambda: __import__("time").sleep(60), fake.package(), 0.3)
+        self.assertEqual(kind, "timeout")
+
+
+class TapResult(unittest.TestResult):
+    def startTestRun(self):
+        self.n = 0
+
+    def tell(self, test, error=None):
+        self.n += 1
+        print(f"{'ok' if error is None else 'not ok'} {self.n} - {test.id()}")
+        if error is not None:
+            print("\n".join(f"# {line}" for line in self._exc_info_to_string(error, test).splitlines()))
+
+    def addSuccess(self, test):
+        self.tell(test)
+
+    def addFailure(self, test, error):
+        super().addFailure(test, error)
+        self.tell(test, error)
+
+    def addError(self, test, error):
+        super().addError(test, error)
+        self.tell(test, error)
+
+
+def main():
+    if "--tap" not in sys.argv:
+        unittest.main()
+    tests = unittest.defaultTestLoader.loadTestsFromModule(sys.modules["__main__"])
+    print(f"1..{tests.countTestCases()}")
+    result = TapResult()
+    result.startTestRun()
+    tests.run(result)
+    return 0 if result.wasSuccessful() else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
