@@ -12,6 +12,7 @@ static void
 free_column (OvsColumn *column)
 {
   g_ptr_array_unref (column->versions);
+  g_free (column->spare_version);
   g_ptr_array_unref (column->deltas);
   g_clear_pointer (&column->head_live, ovs_bits_unref);
   ovs_layout_unref (column->layout);
@@ -35,6 +36,7 @@ void
 ovs_attr_free (OvsAttr *attr)
 {
   g_ptr_array_unref (attr->sets);
+  g_free (attr->spare_set);
   g_ptr_array_unref (attr->columns);
   g_array_unref (attr->generations);
   g_free (attr);
@@ -104,13 +106,28 @@ ovs_attr_find_set (OvsAttr *attr, OvsColumn *column, guint64 ordinal)
 void
 ovs_attr_add_set (OvsAttr *attr, OvsWriteSet *set)
 {
-  g_ptr_array_insert (attr->sets, (gint) ovs_attr_count_sets (attr, set->ordinal), set);
+  if (ovs_attr_get_last_ordinal (attr) <= set->ordinal)
+    g_ptr_array_add (attr->sets, set);
+  else
+    g_ptr_array_insert (attr->sets, (gint) ovs_attr_count_sets (attr, set->ordinal), set);
 }
 
 void
 ovs_attr_remove_set (OvsAttr *attr, OvsWriteSet *set)
 {
   g_ptr_array_remove (attr->sets, set);
+}
+
+void
+ovs_attr_remove_sets (OvsAttr *attr, guint n)
+{
+  GPtrArray *sets = attr->sets;
+
+  for (guint i = 0; i < n; i++)
+    ovs_write_set_free (sets->pdata[i]);
+  sets->len -= n;
+  if (sets->len > 0)
+    memmove (sets->pdata, sets->pdata + n, sets->len * sizeof *sets->pdata);
 }
 
 guint64

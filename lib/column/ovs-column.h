@@ -45,6 +45,7 @@ struct _OvsColumn
   OvsBits *head_live; /* (owned) (nullable) NULL: every row */
 
   GPtrArray *versions; /* (owned) OvsVersion, ordinals ascending; the last is current */
+  OvsVersion *spare_version; /* (owned) (nullable) memory for the next one */
   guint64 frontier;    /* ordinal of the oldest version kept by history, once one was dropped; else 0 */
 
   GPtrArray *deltas;     /* (owned) OvsDelta, ordinals ascending */
@@ -64,6 +65,7 @@ struct _OvsAttr
   gint dirty_index;      /* in the stage's list of attributes with staged work; -1: not there */
   GPtrArray *columns;    /* (owned) OvsColumn */
   GPtrArray *sets;       /* (owned) OvsWriteSet, ordinals ascending */
+  OvsWriteSet *spare_set; /* (owned) (nullable) one that was sealed, to be used again */
   guint64 structure_max; /* at this ordinal and above, the head tells what exists; 0: nothing structural is staged */
   GArray *generations;   /* (owned) OvsGeneration, ordinals ascending: of the set and order of prims, as sealed */
 };
@@ -78,6 +80,8 @@ OvsWriteSet *ovs_attr_find_set (OvsAttr *attr, OvsColumn *column, guint64 ordina
 void ovs_attr_add_set (OvsAttr *attr, OvsWriteSet *set);
 /* Takes out and frees a set. */
 void ovs_attr_remove_set (OvsAttr *attr, OvsWriteSet *set);
+/* Takes out and frees the first @n sets. */
+void ovs_attr_remove_sets (OvsAttr *attr, guint n);
 /* The number of sets at or below @ordinal. */
 guint ovs_attr_count_sets (OvsAttr *attr, guint64 ordinal);
 /* The highest ordinal with a set; 0 for none. */

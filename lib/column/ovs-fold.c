@@ -6,6 +6,8 @@
 
 #include "column/ovs-fold.h"
 
+#include <string.h>
+
 #include "base/ovs-debug.h"
 #include "device/ovs-device.h"
 
@@ -58,6 +60,7 @@ struct _FoldAttr
 struct _OvsFold
 {
   OvsFoldContext context;
+  guint64 pins[OVS_FOLD_MAX_PINS];
   FoldAttr *attrs;
   gsize work;
   guint n_columns;
@@ -70,12 +73,23 @@ ovs_fold_new (const OvsFoldContext *context)
 {
   OvsFold *fold = g_new (OvsFold, 1);
 
+  ovs_fold_begin (fold, context);
+  return fold;
+}
+
+void
+ovs_fold_begin (OvsFold *fold, const OvsFoldContext *context)
+{
+  g_assert (context->n_pins <= OVS_FOLD_MAX_PINS);
+
   fold->context = *context;
+  for (guint i = 0; i < context->n_pins; i++)
+    fold->pins[i] = context->pins[i];
+  fold->context.pins = fold->pins;
   fold->attrs = NULL;
   fold->work = 0;
   fold->n_columns = 0;
   fold->structure = NULL;
-  return fold;
 }
 
 static void
@@ -91,7 +105,7 @@ clear_column (FoldColumn *column)
 }
 
 void
-ovs_fold_free (OvsFold *fold)
+ovs_fold_clear (OvsFold *fold)
 {
   while (fold->attrs != NULL)
     {
@@ -112,6 +126,12 @@ ovs_fold_free (OvsFold *fold)
         g_free (attr);
     }
   g_clear_pointer (&fold->structure, g_array_unref);
+}
+
+void
+ovs_fold_free (OvsFold *fold)
+{
+  ovs_fold_clear (fold);
   g_free (fold);
 }
 
@@ -399,6 +419,7 @@ plan_version (OvsFold *fold, FoldColumn *column, gint previous, guint s)
   const OvsVersion *base = previous >= 0 ? column->steps[previous].version : ovs_column_get_current (target);
   gsize size = (gsize) step->n_rows * target->row_size;
   OvsBuffer *values = NULL;
+  OvsVersion *version;
 
   step->from_step = (guint) (previous + 1);
   step->from_part = 0;
@@ -450,8 +471,10 @@ plan_version (OvsFold *fold, FoldColumn *column, gint previous, guint s)
       for (guint p = i == step->from_step ? step->from_part : 0; set != NULL && p < set->n_parts; p++)
         fold->work += (gsize) set->parts[p].n * target->row_size;
     }
-  step->version = ovs_version_new (&target->schema, target->row_size, step->ordinal, target->layout, step->n_rows, step->n_live,
-                                   step->live != NULL ? ovs_bits_ref (step->live) : NULL, values);
+  version = g_steal_pointer (&target->spare_version);
+  step->version = ovs_version_renew (version != NULL ? version : g_new (OvsVersion, 1), &target->schema, target->row_size, step->ordinal,
+                                     target->layout, step->n_rows, step->n_live,
+                                     step->live != NULL ? ovs_bits_ref (step->live) : NULL, values);
   return TRUE;
 }
 
@@ -612,6 +635,22 @@ note_change (const FoldColumn *column, const Step *step, gsize budget)
   ovs_column_add_delta (column->column, delta, budget);
 }
 
+static void
+remove_version (OvsColumn *column, guint i)
+{
+  GPtrArray *versions = column->versions;
+  OvsVersion *version = versions->pdata[i];
+
+  versions->len--;
+  memmove (versions->pdata + i, versions->pdata + i + 1, (versions->len - i) * sizeof *versions->pdata);
+  if (!ovs_version_retire (version))
+    return;
+  if (column->spare_version == NULL)
+    column->spare_version = version;
+  else
+    g_free (version);
+}
+
 /* Drops the versions that neither history nor a pin keeps, and tells the column's frontier. */
 static void
 trim_history (const OvsFold *fold, OvsColumn *column, guint n_new)
@@ -634,7 +673,7 @@ trim_history (const OvsFold *fold, OvsColumn *column, guint n_new)
       for (guint p = 0; p < fold->context.n_pins; p++)
         by_pin = by_pin || (version->ordinal <= fold->context.pins[p] && fold->context.pins[p] < version->until);
       if (!by_pin)
-        g_ptr_array_remove_index (versions, i - 1);
+        remove_version (column, i - 1);
     }
 }
 
@@ -732,7 +771,7 @@ ovs_fold_publish (OvsFold *fold)
         trim_generations (attr);
       for (guint i = 0; i < fold_attr->n_sets; i++)
         bytes += ((OvsWriteSet *) attr->sets->pdata[i])->bytes;
-      g_ptr_array_remove_range (attr->sets, 0, fold_attr->n_sets);
+      ovs_attr_remove_sets (attr, fold_attr->n_sets);
       if (attr->structure_max <= fold_attr->ordinal)
         attr->structure_max = 0;
     }

@@ -20,13 +20,15 @@
 
 typedef struct _OvsFold OvsFold;
 
+#define OVS_FOLD_MAX_PINS 2
+
 typedef struct
 {
   OvsPool *pool;
   guint history_depth;
   gsize change_budget;  /* 0: a share of the column */
-  const guint64 *pins;  /* ordinals that must stay readable */
-  guint n_pins;
+  const guint64 *pins;  /* ordinals that must stay readable, copied */
+  guint n_pins;         /* up to OVS_FOLD_MAX_PINS */
   guint64 lowest_floor; /* of all attributes, once this is published */
 } OvsFoldContext;
 
@@ -42,6 +44,9 @@ typedef struct
 OvsFold *ovs_fold_new (const OvsFoldContext *context);
 /* Drops what was planned and not published. */
 void ovs_fold_free (OvsFold *fold);
+/* The same, to be begun anew: a frame loop needs one fold after another. */
+void ovs_fold_clear (OvsFold *fold);
+void ovs_fold_begin (OvsFold *fold, const OvsFoldContext *context);
 
 /* Stage lock held. Plans everything staged at or below @ordinal. */
 gboolean ovs_fold_plan (OvsFold *fold, OvsAttr *attr, guint64 ordinal, GError **error);

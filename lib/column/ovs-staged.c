@@ -7,6 +7,7 @@
 #include "column/ovs-staged.h"
 
 #include "base/ovs-sync.h"
+#include "column/ovs-column.h"
 #include "device/ovs-device.h"
 
 #include <string.h>
@@ -71,8 +72,10 @@ ovs_part_peek_rows (const OvsPart *part, guint32 **scratch)
 OvsWriteSet *
 ovs_write_set_new (OvsColumn *column, guint64 ordinal)
 {
-  OvsWriteSet *set = g_new (OvsWriteSet, 1);
+  OvsWriteSet *set = g_steal_pointer (&column->attr->spare_set);
 
+  if (set == NULL)
+    set = g_new (OvsWriteSet, 1);
   set->column = column;
   set->ordinal = ordinal;
   set->structural = FALSE;
@@ -98,7 +101,10 @@ ovs_write_set_free (OvsWriteSet *set)
     clear_part (&set->parts[i]);
   if (set->parts != &set->first_part)
     g_free (set->parts);
-  g_free (set);
+  if (set->column->attr->spare_set == NULL)
+    set->column->attr->spare_set = set;
+  else
+    g_free (set);
 }
 
 static gsize

@@ -12,8 +12,13 @@ OvsVersion *
 ovs_version_new (const OvsSchema *schema, guint32 row_size, guint64 ordinal, OvsLayout *layout, guint32 n_rows, guint32 n_live,
                  OvsBits *live, OvsBuffer *values)
 {
-  OvsVersion *version = g_new (OvsVersion, 1);
+  return ovs_version_renew (g_new (OvsVersion, 1), schema, row_size, ordinal, layout, n_rows, n_live, live, values);
+}
 
+OvsVersion *
+ovs_version_renew (OvsVersion *version, const OvsSchema *schema, guint32 row_size, guint64 ordinal, OvsLayout *layout,
+                   guint32 n_rows, guint32 n_live, OvsBits *live, OvsBuffer *values)
+{
   version->refs = 1;
   version->schema = *schema;
   version->row_size = row_size;
@@ -37,10 +42,18 @@ ovs_version_ref (OvsVersion *version)
 void
 ovs_version_unref (OvsVersion *version)
 {
-  if (!g_atomic_int_dec_and_test (&version->refs))
-    return;
+  if (ovs_version_retire (version))
+    g_free (version);
+}
+
+gboolean
+ovs_version_retire (OvsVersion *version)
+{
+  /* Whoever has the only reference is alone, and need not pay for an atomic write. */
+  if (g_atomic_int_get (&version->refs) != 1 && !g_atomic_int_dec_and_test (&version->refs))
+    return FALSE;
   g_clear_pointer (&version->live, ovs_bits_unref);
   ovs_layout_unref (version->layout);
   ovs_buffer_unref (version->values);
-  g_free (version);
+  return TRUE;
 }

@@ -29,8 +29,13 @@ typedef struct
 /* Takes @live and @values; refs @layout. */
 OvsVersion *ovs_version_new (const OvsSchema *schema, guint32 row_size, guint64 ordinal, OvsLayout *layout, guint32 n_rows,
                              guint32 n_live, OvsBits *live, OvsBuffer *values);
+/* The same in memory that is there. */
+OvsVersion *ovs_version_renew (OvsVersion *version, const OvsSchema *schema, guint32 row_size, guint64 ordinal, OvsLayout *layout,
+                               guint32 n_rows, guint32 n_live, OvsBits *live, OvsBuffer *values);
 OvsVersion *ovs_version_ref (OvsVersion *version);
 void ovs_version_unref (OvsVersion *version);
+/* Drops a reference. TRUE if it was the last: the memory is the caller's then, for g_free() or ovs_version_renew(). */
+gboolean ovs_version_retire (OvsVersion *version);
 
 static inline gboolean
 ovs_version_has_row (const OvsVersion *version, guint32 row)

@@ -414,12 +414,15 @@ _ovstage_operation_await_op (OvsOp *op, GTask *task, OvstageOperationReturnFunc 
   GCancellable *cancellable = g_task_get_cancellable (task);
   Wait *wait;
 
-  /* Who claims the wait decides; what a cancellable says after that changes nothing. */
-  g_task_set_check_cancellable (task, FALSE);
-  if (cancellable != NULL && g_task_return_error_if_cancelled (task))
+  if (cancellable != NULL)
     {
-      g_object_unref (task);
-      return;
+      /* Who claims the wait decides; what the cancellable says after that changes nothing. */
+      g_task_set_check_cancellable (task, FALSE);
+      if (g_task_return_error_if_cancelled (task))
+        {
+          g_object_unref (task);
+          return;
+        }
     }
   if (op == NULL || ovs_op_is_done (op))
     {
@@ -496,7 +499,8 @@ ovstage_operation_wait_async (OvstageOperation *self,
   g_return_if_fail (cancellable == NULL || G_IS_CANCELLABLE (cancellable));
 
   task = g_task_new (self, cancellable, callback, user_data);
-  g_task_set_source_tag (task, ovstage_operation_wait_async);
+  /* In parentheses: the macro names the task, and GLib before 2.76 copies the name twice for each callback. */
+  (g_task_set_source_tag) (task, ovstage_operation_wait_async);
   g_task_set_priority (task, io_priority);
   _ovstage_operation_await_op (get_op (self), task, return_boolean);
 }
@@ -518,11 +522,11 @@ ovstage_operation_wait_finish (OvstageOperation *self, GAsyncResult *result, GEr
 {
   g_return_val_if_fail (OVSTAGE_IS_OPERATION (self), FALSE);
   g_return_val_if_fail (g_task_is_valid (result, self), FALSE);
-  g_return_val_if_fail (g_async_result_is_tagged (result, ovstage_operation_wait_async), FALSE);
+  g_return_val_if_fail (g_task_get_source_tag ((GTask *) result) == ovstage_operation_wait_async, FALSE);
   g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
 
   OVS_TSAN_ACQUIRE (result);
-  return g_task_propagate_boolean (G_TASK (result), error);
+  return g_task_propagate_boolean ((GTask *) result, error);
 }
 
 /**

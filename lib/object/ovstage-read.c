@@ -168,7 +168,7 @@ ovstage_read_fetch_next_async (OvstageRead *self,
   g_return_if_fail (cancellable == NULL || G_IS_CANCELLABLE (cancellable));
 
   task = g_task_new (self, cancellable, callback, user_data);
-  g_task_set_source_tag (task, ovstage_read_fetch_next_async);
+  (g_task_set_source_tag) (task, ovstage_read_fetch_next_async);
   g_task_set_priority (task, io_priority);
   _ovstage_operation_await_op (_ovstage_operation_get_op ((OvstageOperation *) self), task, return_group);
 }
@@ -191,9 +191,9 @@ ovstage_read_fetch_next_finish (OvstageRead *self, GAsyncResult *result, GError 
 {
   g_return_val_if_fail (OVSTAGE_IS_READ (self), NULL);
   g_return_val_if_fail (g_task_is_valid (result, self), NULL);
-  g_return_val_if_fail (g_async_result_is_tagged (result, ovstage_read_fetch_next_async), NULL);
+  g_return_val_if_fail (g_task_get_source_tag ((GTask *) result) == ovstage_read_fetch_next_async, NULL);
   g_return_val_if_fail (error == NULL || *error == NULL, NULL);
 
   OVS_TSAN_ACQUIRE (result);
-  return g_task_propagate_pointer (G_TASK (result), error);
+  return g_task_propagate_pointer ((GTask *) result, error);
 }

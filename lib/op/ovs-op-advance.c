@@ -112,7 +112,11 @@ plan (OvsAdvance *advance, GError **error)
 
   context.lowest_floor = foresee_lowest_floor (advance);
 
-  advance->fold = ovs_fold_new (&context);
+  advance->fold = g_steal_pointer (&stage->spare_fold);
+  if (advance->fold != NULL)
+    ovs_fold_begin (advance->fold, &context);
+  else
+    advance->fold = ovs_fold_new (&context);
   for (guint i = 0; i < stage->dirty->len; i++)
     {
       OvsAttr *attr = stage->dirty->pdata[i];
@@ -160,6 +164,24 @@ note_structure (OvsStage *stage, const GArray *structure, guint64 lowest_floor)
   g_array_set_size (stage->structure_log, n);
 }
 
+/* Stage lock held. */
+static void
+drop_fold (OvsAdvance *advance)
+{
+  OvsStage *stage = advance->op.stage;
+
+  if (advance->fold == NULL)
+    return;
+  if (stage->spare_fold != NULL)
+    ovs_fold_free (advance->fold);
+  else
+    {
+      ovs_fold_clear (advance->fold);
+      stage->spare_fold = advance->fold;
+    }
+  advance->fold = NULL;
+}
+
 /* Stage lock held. Tells whether the face has to be told of a risen floor. */
 static gboolean
 publish (OvsAdvance *advance)
@@ -178,25 +200,24 @@ publish (OvsAdvance *advance)
   after = ovs_floors_get_global (&stage->sealed);
   if (stage->structure_log->len > 0 || (advance->fold != NULL && ovs_fold_get_structure (advance->fold) != NULL))
     note_structure (stage, advance->fold != NULL ? ovs_fold_get_structure (advance->fold) : NULL, after);
+  advance->touched = advance->fold != NULL && ovs_fold_get_n_columns (advance->fold) > 0;
+  drop_fold (advance);
   if (after == before || !advance->wanted)
     return FALSE;
   stage->emission_due = after;
   return TRUE;
 }
 
-/* The last of an advance: no lock held. */
+/* The last of an advance: no lock held. @known: others may wait for it. */
 static void
-end (OvsAdvance *advance, gboolean risen)
+end (OvsAdvance *advance, gboolean known, gboolean risen)
 {
   OvsStage *stage = advance->op.stage;
 
-  if (advance->fold != NULL)
-    {
-      if (ovs_fold_get_n_columns (advance->fold) > 0)
-        ovs_pool_mark_frame (stage->pool);
-      g_clear_pointer (&advance->fold, ovs_fold_free);
-    }
-  ovs_op_end (&advance->op);
+  if (advance->touched)
+    ovs_pool_mark_frame (stage->pool);
+  if (known)
+    ovs_op_end (&advance->op);
   if (risen)
     stage->floor_risen (stage->floor_data);
 }
@@ -213,7 +234,7 @@ run_fold (OvsAdvance *advance, GQueue *ready)
   risen = publish (advance);
   ovs_op_unset_pending (&advance->op, NULL, ready);
   ovs_mutex_unlock (&stage->lock);
-  end (advance, risen);
+  end (advance, TRUE, risen);
 }
 
 static void
@@ -232,7 +253,7 @@ static void
 begin (OvsAdvance *advance, GQueue *ready)
 {
   OvsStage *stage = advance->op.stage;
-  gboolean planned, risen = FALSE, async = ovs_debug_flags () & OVS_DEBUG_ASYNC;
+  gboolean planned, risen = FALSE, known = advance->op.pending, async = ovs_debug_flags () & OVS_DEBUG_ASYNC;
   GError *error = NULL;
 
   advance->op.begun = TRUE;
@@ -258,14 +279,14 @@ begin (OvsAdvance *advance, GQueue *ready)
         ovs_fold_run (advance->fold);
       risen = publish (advance);
     }
-  if (advance->op.pending)
+  if (known)
     ovs_op_unset_pending (&advance->op, error, ready);
   else
     ovs_op_set_done (&advance->op, error);
   if (!planned)
     ovs_stage_recompute_closing (stage);
   ovs_mutex_unlock (&stage->lock);
-  end (advance, risen);
+  end (advance, known, risen);
 }
 
 void

@@ -83,6 +83,7 @@ typedef struct
   guint64 ordinal;
   OvstageScope scope;
   gboolean wanted; /* somebody wants to hear of a risen floor */
+  gboolean touched; /* it sealed columns */
   OvsFold *fold;   /* (owned) (nullable) */
   gsize n_attributes;
   guint32 attributes[];
@@ -111,7 +112,7 @@ typedef struct
   GArray *taken; /* (owned) (nullable) OvsTaken */
   OvsTaken first_taken; /* the only one, when taken is NULL and n_taken 1 */
   guint n_taken;
-  guint next; /* protected by the stage's wait lock */
+  guint next; /* (atomic) */
   gsize n_attributes;
   guint32 attributes[];
 } OvsRead;
@@ -137,6 +138,7 @@ struct _OvsStage
   OvsFloors sealed;  /* of the advances published: decide what is read */
   GPtrArray *attrs;  /* (owned) (nullable) OvsAttr by token */
   GPtrArray *dirty;  /* OvsAttr with staged work */
+  OvsFold *spare_fold; /* (owned) (nullable) of an advance that is over */
   guint32 *live;     /* (owned) by path id: attributes that live on it, at the head */
   gsize n_live;
   GArray *structure_log; /* (owned) OvsStructureChange above the lowest sealed floor: empty while all are sealed together */

@@ -374,9 +374,10 @@ ovs_read_get_as_of (OvsOp *op)
   return ovs_op_is_done (op) ? ((OvsRead *) op)->as_of : 0;
 }
 
-/* NULL: no prim of the query is in it. */
+/* NULL: no prim of the query is in it. Nobody else has @taken: its version becomes the group's, so that a read that was
+ * fetched holds nothing. */
 static OvstageReadGroup *
-new_group (OvsRead *read, const OvsTaken *taken)
+new_group (OvsRead *read, OvsTaken *taken)
 {
   const OvsVersion *version = taken->version;
   const OvsBinding *binding = taken->binding;
@@ -411,7 +412,7 @@ new_group (OvsRead *read, const OvsTaken *taken)
   group->data_map = places != NULL ? places->data_map : NULL;
   group->n_tensors = 1;
   group->first_row = places != NULL ? places->first_row : binding->first;
-  group->version = ovs_version_ref (taken->version);
+  group->version = g_steal_pointer (&taken->version);
   group->places = places;
   group->tensor = NULL;
   return group;
@@ -433,10 +434,10 @@ ovs_read_next (OvsOp *op, OvstageReadGroup **group, GError **error)
     {
       guint i;
 
-      ovs_mutex_lock (&op->stage->wait_lock);
-      i = read->next < read->n_taken ? read->next++ : read->n_taken;
-      ovs_mutex_unlock (&op->stage->wait_lock);
-      if (i == read->n_taken)
+      if ((guint) g_atomic_int_get (&read->next) >= read->n_taken)
+        break;
+      i = (guint) g_atomic_int_add (&read->next, 1);
+      if (i >= read->n_taken)
         break;
       *group = new_group (read, get_taken (read, i));
     }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "op/ovs-op-private.h"
+#include "op/ovs-op-transfer.h"
 
 #include "base/ovs-debug.h"
 #include "column/ovs-presence.h"
@@ -14,8 +15,6 @@
 
 /* A partial write of up to this many bytes joins the open part of its set. */
 #define LOG_LIMIT 4096
-/* A slice of a copy on the stage's threads is at least so long. */
-#define LEAST_SLICE (128 * 1024)
 
 /* The write that is being booked: stage lock held. */
 typedef struct
@@ -30,19 +29,6 @@ typedef struct
   guint16 *state; /* (owned) (nullable) of each element: 1 + column that carries it as of the ordinal, 0 for none */
   guint8 *above;  /* (owned) (nullable) of each element: something is staged on it at a higher ordinal */
 } Booking;
-
-/* Bytes of a booked write that are still to be moved, for one column. */
-typedef struct _Copy Copy;
-
-struct _Copy
-{
-  Copy *next;
-  OvsRows rows;        /* held */
-  OvsBuffer *values;   /* (owned) */
-  OvsBuffer *row_numbers; /* (owned) (nullable) to be filled: those of the elements that the mask selects */
-  OvsBinding *binding;    /* (owned) (nullable) element -> row, for row_numbers */
-  OvsRowPromise *promise; /* (owned) (nullable) of row_numbers */
-};
 
 static gboolean
 is_selected (const OvsRows *rows, guint32 element)
@@ -300,49 +286,9 @@ stage_part (Booking *booking, OvsColumn *column, guint32 first, guint32 n, OvsBu
   booking->stage->staged_bytes += set->bytes - before;
 }
 
-/* Takes @values and @row_numbers. */
-static Copy *
-new_copy (Copy *next, const OvsRows *rows, OvsBuffer *values, OvsBuffer *row_numbers, OvsBinding *binding)
-{
-  Copy *copy = g_new0 (Copy, 1);
-
-  copy->next = next;
-  copy->rows = *rows;
-  copy->values = ovs_buffer_ref (values);
-  copy->row_numbers = row_numbers != NULL ? ovs_buffer_ref (row_numbers) : NULL;
-  copy->binding = binding != NULL ? ovs_binding_ref (binding) : NULL;
-  return copy;
-}
-
-/* Element numbers -> rows, in place. */
-static void
-map_rows (const OvsBinding *binding, guint32 *rows, gsize n)
-{
-  if (binding->rows == NULL && binding->first == 0)
-    return;
-  for (gsize i = 0; i < n; i++)
-    rows[i] = ovs_binding_get_row (binding, rows[i]);
-}
-
-/* Elements [first, first + n), of which @offset were selected before. @row_numbers: as in Copy. */
-static void
-copy_elements (const OvsRows *rows, OvsBuffer *values, OvsBuffer *row_numbers, const OvsBinding *binding, guint32 first, guint32 n,
-               gsize offset)
-{
-  if (row_numbers != NULL)
-    {
-      guint32 *numbers = (guint32 *) row_numbers->data + offset;
-      gsize n_copied = ovs_rows_copy_masked (rows, first, n, values->data + offset * rows->row_size, numbers);
-
-      map_rows (binding, numbers, n_copied);
-    }
-  else
-    ovs_rows_copy (rows, first, n, values->data + (gsize) first * rows->row_size);
-}
-
 /* Every target is carried by @column already: nothing appears and nothing moves. */
 static gboolean
-stage_plain (Booking *booking, OvsColumn *column, OvsBinding *binding, gboolean locked, Copy **copies, GError **error)
+stage_plain (Booking *booking, OvsColumn *column, OvsBinding *binding, gboolean locked, OvsTransfer **transfers, GError **error)
 {
   OvsRows *rows = booking->rows;
   OvsPool *pool = booking->stage->pool;
@@ -369,7 +315,7 @@ stage_plain (Booking *booking, OvsColumn *column, OvsBinding *binding, gboolean 
       if (rows->mask != NULL)
         {
           ovs_rows_copy_masked (rows, 0, rows->count, data, target);
-          map_rows (binding, target, n);
+          ovs_transfer_map_rows (binding, target, n);
         }
       else
         {
@@ -396,12 +342,12 @@ stage_plain (Booking *booking, OvsColumn *column, OvsBinding *binding, gboolean 
     }
 
   if (locked)
-    copy_elements (rows, values, row_numbers, binding, 0, rows->count, 0);
+    ovs_transfer_elements (rows, values, row_numbers, binding, 0, rows->count, 0);
   else
     {
-      *copies = new_copy (NULL, rows, values, row_numbers, binding);
+      *transfers = ovs_transfer_new (NULL, rows, values, row_numbers, binding);
       if (row_numbers != NULL)
-        promise = (*copies)->promise = ovs_row_promise_new (rows->mask, rows->count, binding->first, binding->rows);
+        promise = (*transfers)->promise = ovs_row_promise_new (rows->mask, rows->count, binding->first, binding->rows);
     }
 
   if (row_numbers == NULL && binding->rows != NULL)
@@ -472,7 +418,7 @@ select_rows (const OvsRows *rows, const guint32 *elements, guint32 n, OvsRows *s
 /* The part of @column: @n elements, whose prims are or will be there. Takes @values and @row_numbers. */
 static void
 stage_elements (Booking *booking, OvsColumn *column, const guint32 *elements, guint32 n, OvsBuffer *row_numbers, OvsBuffer *values,
-                Copy **copies)
+                OvsTransfer **transfers)
 {
   OvsStage *stage = booking->stage;
   OvstagePathList *list = booking->query->list;
@@ -498,7 +444,7 @@ stage_elements (Booking *booking, OvsColumn *column, const guint32 *elements, gu
     ovs_attr_note_structure (column->attr, booking->write->ordinal);
 
   select_rows (booking->rows, elements, n, &selected);
-  *copies = new_copy (*copies, &selected, values, NULL, NULL);
+  *transfers = ovs_transfer_new (*transfers, &selected, values, NULL, NULL);
   if (is_run (rows, n))
     {
       guint32 first = rows[0];
@@ -512,7 +458,7 @@ stage_elements (Booking *booking, OvsColumn *column, const guint32 *elements, gu
 
 /* Prims appear, or the targets stand in several columns: one part for each of these. Allocates before it touches anything. */
 static gboolean
-stage_each (Booking *booking, Copy **copies, GError **error)
+stage_each (Booking *booking, OvsTransfer **transfers, GError **error)
 {
   OvsRows *rows = booking->rows;
   guint n_columns = booking->attr != NULL ? booking->attr->columns->len : 0;
@@ -566,14 +512,14 @@ stage_each (Booking *booking, Copy **copies, GError **error)
           elements[n++] = i;
       row_numbers = g_ptr_array_steal_index (buffers, 0);
       values = g_ptr_array_steal_index (buffers, 0);
-      stage_elements (booking, target, elements, n, row_numbers, values, copies);
+      stage_elements (booking, target, elements, n, row_numbers, values, transfers);
     }
   return TRUE;
 }
 
 /* The usual first write of an attribute: every element, in the order of the list, into a new column. */
 static gboolean
-stage_first (Booking *booking, gboolean locked, Copy **copies, GError **error)
+stage_first (Booking *booking, gboolean locked, OvsTransfer **transfers, GError **error)
 {
   OvsRows *rows = booking->rows;
   OvstagePathList *list = booking->query->list;
@@ -590,14 +536,14 @@ stage_first (Booking *booking, gboolean locked, Copy **copies, GError **error)
   if (locked)
     ovs_rows_copy (rows, 0, rows->count, values->data);
   else
-    *copies = new_copy (NULL, rows, values, NULL, NULL);
+    *transfers = ovs_transfer_new (NULL, rows, values, NULL, NULL);
   stage_part (booking, column, 0, rows->count, NULL, values, NULL, TRUE);
   return TRUE;
 }
 
-/* Everything of a write but its bytes; of those, what is not moved here is left in @copies. */
+/* Everything of a write but its bytes; of those, what is not moved here is left in @transfers. */
 static gboolean
-book (Booking *booking, gboolean locked, const OvstagePlacement *placement, Copy **copies, GError **error)
+book (Booking *booking, gboolean locked, const OvstagePlacement *placement, OvsTransfer **transfers, GError **error)
 {
   OvsStage *stage = booking->stage;
   OvsWrite *write = booking->write;
@@ -622,163 +568,10 @@ book (Booking *booking, gboolean locked, const OvstagePlacement *placement, Copy
 
   ovs_op_book (&write->op);
   if (only != NULL)
-    return stage_plain (booking, only, binding, locked, copies, error);
+    return stage_plain (booking, only, binding, locked, transfers, error);
   if (fresh && booking->rows->mask == NULL && (guint64) booking->rows->count * 2 >= booking->query->list->n)
-    return stage_first (booking, locked, copies, error);
-  return stage_each (booking, copies, error);
-}
-
-static gboolean
-copy_is_own (const Copy *copy, const OvsRows *rows)
-{
-  return copy->rows.index_map != rows->index_map;
-}
-
-/* The rows of a copy outlive the call. */
-static void
-hold_copy (Copy *copy, const OvsRows *rows)
-{
-  gboolean own = copy_is_own (copy, rows);
-  const guint32 *map = copy->rows.index_map;
-
-  ovs_rows_hold (&copy->rows);
-  if (own)
-    g_atomic_rc_box_release ((gpointer) map);
-}
-
-/* What later writes may reuse. The sources are let go of at the end. */
-static void
-drop_buffers (Copy *copy)
-{
-  g_clear_pointer (&copy->values, ovs_buffer_unref);
-  g_clear_pointer (&copy->row_numbers, ovs_buffer_unref);
-  g_clear_pointer (&copy->binding, ovs_binding_unref);
-  if (copy->promise != NULL)
-    g_atomic_int_set (&copy->promise->filled, TRUE);
-  g_clear_pointer (&copy->promise, ovs_row_promise_unref);
-}
-
-static void
-copy_now (Copy *copies, const OvsRows *rows)
-{
-  while (copies != NULL)
-    {
-      Copy *copy = copies;
-
-      copies = copy->next;
-      copy_elements (&copy->rows, copy->values, copy->row_numbers, copy->binding, 0, copy->rows.count, 0);
-      drop_buffers (copy);
-      if (copy_is_own (copy, rows))
-        g_atomic_rc_box_release ((gpointer) copy->rows.index_map);
-      g_free (copy);
-    }
-}
-
-/* A booked write on the stage's threads. */
-typedef struct _Job Job;
-
-typedef struct
-{
-  Job *job;
-  const Copy *copy;
-  guint32 first;
-  guint32 n;
-  gsize offset;
-} Slice;
-
-struct _Job
-{
-  OvsWrite *write; /* (owned) */
-  Copy *copies;    /* (owned) */
-  gint remaining;  /* (atomic) */
-  GArray *slices;  /* (owned) Slice */
-};
-
-static void
-end_write (OvsWrite *write)
-{
-  OvsStage *stage = write->op.stage;
-  GQueue ready = G_QUEUE_INIT;
-
-  ovs_mutex_lock (&stage->lock);
-  ovs_op_unset_pending (&write->op, NULL, &ready);
-  ovs_mutex_unlock (&stage->lock);
-  ovs_op_end (&write->op);
-  ovs_ops_run (&ready);
-}
-
-static void
-run_slice (gpointer data)
-{
-  const Slice *slice = data;
-  const Copy *copy = slice->copy;
-  Job *job = slice->job;
-
-  copy_elements (&copy->rows, copy->values, copy->row_numbers, copy->binding, slice->first, slice->n, slice->offset);
-  if (!g_atomic_int_dec_and_test (&job->remaining))
-    return;
-
-  for (Copy *done = job->copies; done != NULL; done = done->next)
-    drop_buffers (done);
-  end_write (job->write);
-  while (job->copies != NULL)
-    {
-      Copy *done = job->copies;
-
-      job->copies = done->next;
-      ovs_rows_release (&done->rows); /* may run a deleter */
-      g_free (done);
-    }
-  ovs_op_unref (&job->write->op);
-  g_array_unref (job->slices);
-  g_free (job);
-}
-
-static void
-add_slices (Job *job, const Copy *copy, guint n_threads)
-{
-  const OvsRows *rows = &copy->rows;
-  gsize bytes = (gsize) rows->count * rows->row_size;
-  gsize n_slices = CLAMP (bytes / LEAST_SLICE, 1, MIN (2 * (gsize) n_threads, rows->count));
-  guint32 step = (guint32) ((rows->count + n_slices - 1) / n_slices);
-  gsize offset = 0;
-
-  if (copy->row_numbers != NULL)
-    step = (step + 63) / 64 * 64;
-
-  for (gsize first = 0; first < rows->count; first += step)
-    {
-      Slice slice = { job, copy, (guint32) first, (guint32) MIN (step, rows->count - first), offset };
-
-      g_array_append_val (job->slices, slice);
-      if (copy->row_numbers == NULL || first + step >= rows->count)
-        continue;
-      for (gsize word = first / 64; word < (first + step) / 64; word++)
-        offset += (gsize) __builtin_popcountll (rows->mask[word]);
-    }
-}
-
-static void
-copy_later (OvsWrite *write, Copy *copies, const OvsRows *rows)
-{
-  OvsStage *stage = write->op.stage;
-  guint n_threads = ovs_workers_get_n_threads (stage->workers);
-  Job *job = g_new0 (Job, 1);
-  guint n_slices;
-
-  job->write = (OvsWrite *) ovs_op_ref (&write->op);
-  job->copies = copies;
-  job->slices = g_array_new (FALSE, FALSE, sizeof (Slice));
-  for (Copy *copy = copies; copy != NULL; copy = copy->next)
-    {
-      hold_copy (copy, rows);
-      add_slices (job, copy, n_threads);
-    }
-  n_slices = job->slices->len;
-  g_atomic_int_set (&job->remaining, (gint) n_slices);
-  /* The job may be gone as soon as its last slice is pushed. */
-  for (guint i = 0; i < n_slices; i++)
-    ovs_workers_push (stage->workers, run_slice, &g_array_index (job->slices, Slice, i));
+    return stage_first (booking, locked, transfers, error);
+  return stage_each (booking, transfers, error);
 }
 
 static gboolean
@@ -839,7 +632,7 @@ ovs_stage_write (OvsStage *stage, OvsOp *query, guint64 attribute, guint64 ordin
   OvsQuery *of = (OvsQuery *) query;
   gboolean async = (ovs_debug_flags () & OVS_DEBUG_ASYNC) != 0, locked, booked, open;
   Booking booking;
-  Copy *copies = NULL;
+  OvsTransfer *transfers = NULL;
   GError *error = NULL;
   OvsRows rows;
   gsize work;
@@ -876,9 +669,9 @@ ovs_stage_write (OvsStage *stage, OvsOp *query, guint64 attribute, guint64 ordin
 
   ovs_mutex_lock (&stage->lock);
   open = ovs_stage_check_open (stage, &error);
-  booked = open && book (&booking, locked, placement, &copies, &error);
+  booked = open && book (&booking, locked, placement, &transfers, &error);
   if (booked && locked)
-    copy_now (g_steal_pointer (&copies), &rows);
+    ovs_transfers_run (g_steal_pointer (&transfers), &rows);
   else if (booked)
     ovs_op_set_pending (&write->op);
   ovs_mutex_unlock (&stage->lock);
@@ -888,11 +681,11 @@ ovs_stage_write (OvsStage *stage, OvsOp *query, guint64 attribute, guint64 ordin
   if (!booked || locked)
     return ovs_op_end_new (&write->op, error);
   if (async || (work > OVS_CALLER_LIMIT && ovs_workers_get_n_threads (stage->workers) > 1))
-    copy_later (write, copies, &rows);
+    ovs_transfers_push (transfers, write, &rows);
   else
     {
-      copy_now (copies, &rows);
-      end_write (write);
+      ovs_transfers_run (transfers, &rows);
+      ovs_write_end (write);
     }
   return &write->op;
 }

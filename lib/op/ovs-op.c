@@ -36,7 +36,8 @@ ovs_op_ref (OvsOp *op)
 void
 ovs_op_unref (OvsOp *op)
 {
-  if (!g_atomic_int_dec_and_test (&op->refs))
+  /* Whoever has the only reference is alone, and need not pay for an atomic write. */
+  if (g_atomic_int_get (&op->refs) != 1 && !g_atomic_int_dec_and_test (&op->refs))
     return;
   switch (op->kind)
     {
@@ -53,7 +54,8 @@ ovs_op_unref (OvsOp *op)
     default:
       break;
     }
-  g_clear_error (&op->error);
+  if (op->error != NULL)
+    g_error_free (op->error);
   ovs_stage_unref (op->stage);
   g_free (op);
 }
@@ -111,11 +113,14 @@ ovs_op_end (OvsOp *op)
   GSList *watches;
 
   ovs_mutex_lock (&stage->wait_lock);
-  watches = g_slist_reverse (g_steal_pointer (&op->watches));
+  watches = g_steal_pointer (&op->watches);
   if (stage->n_waiters > 0)
     ovs_cond_broadcast (&stage->wait_cond);
   ovs_mutex_unlock (&stage->wait_lock);
 
+  if (watches == NULL)
+    return;
+  watches = g_slist_reverse (watches);
   for (GSList *link = watches; link != NULL; link = link->next)
     {
       Watch *watch = link->data;

@@ -18,7 +18,7 @@ ovs_read_group_ref (OvstageReadGroup *group)
 void
 ovs_read_group_unref (OvstageReadGroup *group)
 {
-  if (!g_atomic_int_dec_and_test (&group->refs))
+  if (g_atomic_int_get (&group->refs) != 1 && !g_atomic_int_dec_and_test (&group->refs))
     return;
   g_clear_pointer (&group->tensor, ovs_tensor_unref);
   g_clear_pointer ((OvsPlaces **) &group->places, ovs_places_unref);

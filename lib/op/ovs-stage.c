@@ -89,6 +89,7 @@ ovs_stage_unref (OvsStage *stage)
     g_clear_pointer ((OvsAttr **) &stage->attrs->pdata[i], ovs_attr_free);
   g_ptr_array_unref (stage->attrs);
   g_ptr_array_unref (stage->dirty);
+  g_clear_pointer (&stage->spare_fold, ovs_fold_free);
   g_array_unref (stage->structure_log);
   g_hash_table_unref (stage->layouts);
   g_free (stage->live);

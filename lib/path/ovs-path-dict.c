@@ -68,7 +68,7 @@ typedef struct
 struct _OvsPathDict
 {
   gint refs; /* (atomic) */
-  guint serial; /* of this dictionary in this process */
+  gsize serial; /* tells dictionaries apart, also in time */
   guint64 seed;
   OvsArena nodes;  /* of Node; 0 is not a path */
   OvsArena tokens; /* of guint32, the places of texts; 0 is the empty text */
@@ -83,9 +83,9 @@ struct _OvsPathDict
  * and its text belong together for good, so this cannot go stale. */
 typedef struct
 {
-  guint serial;
-  guint32 id;
+  gsize serial;
   gsize length;
+  guint32 id;
   char text[RECENT_SIZE];
 } Recent;
 
@@ -97,7 +97,7 @@ typedef struct
 } Prefix;
 
 static __thread Recent recent;
-static gint last_serial; /* (atomic) */
+static gsize last_serial; /* (atomic) */
 
 typedef gboolean (*SameFunc) (OvsPathDict *dict, guint32 id, const char *text, gsize length);
 
@@ -708,7 +708,7 @@ ovs_path_dict_new (void)
   OvsPathDict *dict = g_new0 (OvsPathDict, 1);
 
   dict->refs = 1;
-  dict->serial = (guint) g_atomic_int_add (&last_serial, 1) + 1;
+  dict->serial = __atomic_add_fetch (&last_serial, 1, __ATOMIC_RELAXED);
   dict->seed = (guint64) g_random_int () << 32 | g_random_int ();
   ovs_mutex_init (&dict->lock);
   ovs_mutex_init (&dict->lists.lock);

@@ -63,7 +63,7 @@ ovs_tensor_ref (OvstageTensor *tensor)
 void
 ovs_tensor_unref (OvstageTensor *tensor)
 {
-  if (!g_atomic_int_dec_and_test (&tensor->refs))
+  if (g_atomic_int_get (&tensor->refs) != 1 && !g_atomic_int_dec_and_test (&tensor->refs))
     return;
 
   if (tensor->destroy != NULL)
