@@ -467,6 +467,42 @@ test_path_unknown (void)
   g_assert_cmpuint (ovs_path_dict_get_depth (dict, G_MAXUINT32), ==, 0);
 }
 
+/* What a thread remembers of one dictionary says nothing about another. */
+static void
+test_path_two_dicts (void)
+{
+  g_autoptr (OvsPathDict) one = ovs_path_dict_new ();
+  g_autoptr (OvsPathDict) two = ovs_path_dict_new ();
+  guint32 a, b;
+
+  a = intern_path_or_fail (one, "/A/x");
+  b = intern_path_or_fail (two, "/B/x");
+  g_assert_cmpuint (a, ==, b);
+  for (guint i = 0; i < 3; i++)
+    {
+      g_assert_cmpuint (ovs_path_dict_find_path (one, "/A/x", -1), ==, a);
+      g_assert_cmpuint (ovs_path_dict_find_path (two, "/A/x", -1), ==, OVS_ID_NONE);
+      g_assert_cmpuint (ovs_path_dict_find_path (two, "/B/x", -1), ==, b);
+      g_assert_cmpuint (ovs_path_dict_find_path (one, "/B/x", -1), ==, OVS_ID_NONE);
+    }
+  intern_path_or_fail (two, "/Other/Place");
+  intern_path_or_fail (two, "/World/Robot");
+  for (guint i = 0; i < 100; i++)
+    {
+      g_autofree char *path = g_strdup_printf ("/World/Robot/link_%u", i);
+      g_autofree char *other = g_strdup_printf ("/World/Other/link_%u", i);
+
+      a = intern_path_or_fail (one, path);
+      b = intern_path_or_fail (two, path);
+      assert_path_is (one, a, path);
+      assert_path_is (two, b, path);
+      g_assert_cmpuint (ovs_path_dict_find_path (one, path, -1), ==, a);
+      g_assert_cmpuint (ovs_path_dict_find_path (two, path, -1), ==, b);
+      g_assert_cmpuint (ovs_path_dict_find_path (one, other, -1), ==, OVS_ID_NONE);
+      assert_path_is (two, intern_path_or_fail (two, other), other);
+    }
+}
+
 static void
 test_path_child (void)
 {
@@ -1112,6 +1148,7 @@ main (int argc, char **argv)
   g_test_add_func ("/path/refused", test_path_refused);
   g_test_add_func ("/path/random", test_path_random);
   g_test_add_func ("/path/unknown", test_path_unknown);
+  g_test_add_func ("/path/two-dicts", test_path_two_dicts);
   g_test_add_func ("/path/child", test_path_child);
   g_test_add_func ("/path/deep", test_path_deep);
   g_test_add_func ("/path/many", test_path_many);
