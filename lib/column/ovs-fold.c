@@ -398,6 +398,18 @@ part_covers (const FoldColumn *column, const Step *step, const OvsPart *part)
   return part->capacity == 0 && !column->moved && part->n == step->n_live;
 }
 
+/* The bytes of a covering run, number @p of step @i, can be those of step @s. What was handed over is never written. */
+static gboolean
+can_become_version (const FoldColumn *column, guint i, guint p, guint s, gsize size)
+{
+  const OvsWriteSet *set = column->steps[i].set;
+  const OvsPart *part = &set->parts[p];
+
+  if (part->rows != NULL || part->values->capacity < size)
+    return FALSE;
+  return part->values->origin == OVS_BUFFER_POOL || (i == s && p + 1 == set->n_parts);
+}
+
 static gboolean
 may_fold_in_place (const OvsVersion *base, gboolean keep_base, gsize size)
 {
@@ -405,8 +417,8 @@ may_fold_in_place (const OvsVersion *base, gboolean keep_base, gsize size)
 
   if (flags & OVS_DEBUG_COPY || (flags & OVS_DEBUG_RANDOM && g_random_boolean ()))
     return FALSE;
-  return !keep_base && g_atomic_int_get (&base->refs) == 1 && ovs_buffer_is_exclusive (base->values) &&
-         base->values->capacity >= size;
+  return !keep_base && base->values->origin == OVS_BUFFER_POOL && g_atomic_int_get (&base->refs) == 1 &&
+         ovs_buffer_is_exclusive (base->values) && base->values->capacity >= size;
 }
 
 /* Finds where the bytes of step @s come from, after those of step @previous (-1: the current version), and makes its
@@ -439,7 +451,7 @@ plan_version (OvsFold *fold, FoldColumn *column, gint previous, guint s)
           step->base = NULL;
           step->from_step = i - 1;
           step->from_part = p - 1;
-          if (part->rows == NULL && part->values->origin == OVS_BUFFER_POOL && part->values->capacity >= size)
+          if (can_become_version (column, i - 1, p - 1, s, size))
             {
               values = ovs_buffer_ref (part->values);
               step->from_part = p; /* its bytes are there */

@@ -170,7 +170,7 @@ ovs_write_set_add (OvsWriteSet *set, guint64 seq, guint32 first, guint32 n, OvsB
 }
 
 gboolean
-ovs_write_set_append (OvsWriteSet *set, OvsPool *pool, guint64 seq, guint32 n, guint32 row_size, guint32 **rows, guint8 **values)
+ovs_write_set_reserve (OvsWriteSet *set, OvsPool *pool, guint64 seq, guint32 n, guint32 row_size)
 {
   OvsPart *part = set->n_parts > 0 ? &set->parts[set->n_parts - 1] : NULL;
 
@@ -197,11 +197,17 @@ ovs_write_set_append (OvsWriteSet *set, OvsPool *pool, guint64 seq, guint32 n, g
       part->capacity = capacity;
       set->bytes += part_bytes (part);
     }
+  return TRUE;
+}
+
+void
+ovs_write_set_append (OvsWriteSet *set, guint32 n, guint32 row_size, guint32 **rows, guint8 **values)
+{
+  OvsPart *part = &set->parts[set->n_parts - 1];
 
   *rows = (guint32 *) part->rows->data + part->n;
   *values = part->values->data + (gsize) part->n * row_size;
   part->n += n;
-  return TRUE;
 }
 
 guint32

@@ -61,10 +61,10 @@ void ovs_write_set_free (OvsWriteSet *set);
  * overwrites whole. */
 void ovs_write_set_add (OvsWriteSet *set, guint64 seq, guint32 first, guint32 n, OvsBuffer *rows, OvsBuffer *values,
                         OvsRowPromise *promise, guint32 n_head_rows);
-/* Room for @n rows at the end of the open part, which is made if need be; FALSE without memory. The caller fills it before
- * the stage lock is let go. */
-gboolean ovs_write_set_append (OvsWriteSet *set, OvsPool *pool, guint64 seq, guint32 n, guint32 row_size, guint32 **rows,
-                               guint8 **values);
+/* Makes sure of room for @n rows at the end of the open part; FALSE without memory. */
+gboolean ovs_write_set_reserve (OvsWriteSet *set, OvsPool *pool, guint64 seq, guint32 n, guint32 row_size);
+/* Takes that room. The caller fills it before the stage lock is let go. */
+void ovs_write_set_append (OvsWriteSet *set, guint32 n, guint32 row_size, guint32 **rows, guint8 **values);
 
 /* Once the write is done: a fold waits for that. */
 static inline const guint32 *

@@ -44,7 +44,10 @@ must_wait (const OvsAdvance *advance, OvsOp *op)
   switch (op->kind)
     {
     case OVS_OP_WRITE:
-      return ((OvsWrite *) op)->ordinal <= advance->ordinal && ovs_advance_covers (advance, ((OvsWrite *) op)->attribute);
+      for (gsize i = 0; i < ((OvsWrite *) op)->n_attributes; i++)
+        if (((OvsWrite *) op)->ordinal <= advance->ordinal && ovs_advance_covers (advance, ((OvsWrite *) op)->attributes[i]))
+          return TRUE;
+      return FALSE;
     case OVS_OP_READ:
       for (gsize i = 0; i < ((OvsRead *) op)->n_attributes; i++)
         if (ovs_advance_covers (advance, ((OvsRead *) op)->attributes[i]))

@@ -73,8 +73,9 @@ typedef struct
 typedef struct
 {
   OvsOp op;
-  guint32 attribute;
   guint64 ordinal;
+  gsize n_attributes;
+  guint32 attributes[];
 } OvsWrite;
 
 typedef struct

@@ -46,21 +46,14 @@ ovs_transfer_elements (const OvsRows *rows, OvsBuffer *values, OvsBuffer *row_nu
     ovs_rows_copy (rows, first, n, values->data + (gsize) first * rows->row_size);
 }
 
-static gboolean
-has_own_map (const OvsTransfer *transfer, const OvsRows *rows)
-{
-  return transfer->rows.index_map != rows->index_map;
-}
-
 /* The rows of a transfer outlive the call. */
 static void
-hold_rows (OvsTransfer *transfer, const OvsRows *rows)
+hold_rows (OvsTransfer *transfer)
 {
-  gboolean own = has_own_map (transfer, rows);
   const guint32 *map = transfer->rows.index_map;
 
   ovs_rows_hold (&transfer->rows);
-  if (own)
+  if (transfer->owns_map)
     g_atomic_rc_box_release ((gpointer) map);
 }
 
@@ -77,7 +70,7 @@ drop_buffers (OvsTransfer *transfer)
 }
 
 void
-ovs_transfers_run (OvsTransfer *transfers, const OvsRows *rows)
+ovs_transfers_run (OvsTransfer *transfers)
 {
   while (transfers != NULL)
     {
@@ -86,7 +79,7 @@ ovs_transfers_run (OvsTransfer *transfers, const OvsRows *rows)
       transfers = transfer->next;
       ovs_transfer_elements (&transfer->rows, transfer->values, transfer->row_numbers, transfer->binding, 0, transfer->rows.count, 0);
       drop_buffers (transfer);
-      if (has_own_map (transfer, rows))
+      if (transfer->owns_map)
         g_atomic_rc_box_release ((gpointer) transfer->rows.index_map);
       g_free (transfer);
     }
@@ -177,7 +170,7 @@ add_slices (Job *job, const OvsTransfer *transfer, guint n_threads)
 }
 
 void
-ovs_transfers_push (OvsTransfer *transfers, OvsWrite *write, const OvsRows *rows)
+ovs_transfers_push (OvsTransfer *transfers, OvsWrite *write)
 {
   OvsStage *stage = write->op.stage;
   guint n_threads = ovs_workers_get_n_threads (stage->workers);
@@ -189,7 +182,7 @@ ovs_transfers_push (OvsTransfer *transfers, OvsWrite *write, const OvsRows *rows
   job->slices = g_array_new (FALSE, FALSE, sizeof (Slice));
   for (OvsTransfer *transfer = transfers; transfer != NULL; transfer = transfer->next)
     {
-      hold_rows (transfer, rows);
+      hold_rows (transfer);
       add_slices (job, transfer, n_threads);
     }
   n_slices = job->slices->len;

@@ -16,6 +16,7 @@ struct _OvsTransfer
 {
   OvsTransfer *next;
   OvsRows rows;           /* held, once it is pushed */
+  gboolean owns_map;      /* the index map was made for it, and is its own g_atomic_rc_box */
   OvsBuffer *values;      /* (owned) */
   OvsBuffer *row_numbers; /* (owned) (nullable) to be filled: those of the elements that the mask selects */
   OvsBinding *binding;    /* (owned) (nullable) element -> row, for row_numbers */
@@ -31,9 +32,9 @@ void ovs_transfer_elements (const OvsRows *rows, OvsBuffer *values, OvsBuffer *r
 /* Element numbers -> rows, in place. */
 void ovs_transfer_map_rows (const OvsBinding *binding, guint32 *rows, gsize n);
 
-/* Moves everything and frees @transfers. @rows: those of the whole write. */
-void ovs_transfers_run (OvsTransfer *transfers, const OvsRows *rows);
+/* Moves everything and frees @transfers. */
+void ovs_transfers_run (OvsTransfer *transfers);
 /* The same on the stage's threads; ends @write, which is pending. */
-void ovs_transfers_push (OvsTransfer *transfers, OvsWrite *write, const OvsRows *rows);
+void ovs_transfers_push (OvsTransfer *transfers, OvsWrite *write);
 /* The bytes of a pending write are there. No lock held. */
 void ovs_write_end (OvsWrite *write);

@@ -16,18 +16,40 @@
 /* A partial write of up to this many bytes joins the open part of its set. */
 #define LOG_LIMIT 4096
 
-/* The write that is being booked: stage lock held. */
+/* How a write enters the write sets. */
+typedef enum
+{
+  WAY_LOG,   /* a few rows of one column: into its open part */
+  WAY_PLAIN, /* every target is carried by one column already: nothing appears and nothing moves */
+  WAY_FIRST, /* the usual first write: every element, in the order of the list, into a new column */
+  WAY_EACH,  /* prims appear, or the targets stand in several columns: one part for each of these */
+} Way;
+
+/* One attribute that is being written. Stage lock held from find_targets() on. */
 typedef struct
 {
   OvsStage *stage;
   OvsQuery *query;
   OvsWrite *write;
+  guint32 attribute;
+  OvstageWriteData *data;
   OvstagePrimMode prim_mode;
+  gboolean locked; /* the bytes are moved while the lock is held */
   OvsSchema schema;
-  OvsRows *rows;
+  OvsRows rows;
+
   OvsAttr *attr; /* (nullable) */
+  OvsColumn *only;     /* (nullable) the column that carries every target, at ... */
+  OvsBinding *binding; /* (owned) (nullable) ... these rows */
   guint16 *state; /* (owned) (nullable) of each element: 1 + column that carries it as of the ordinal, 0 for none */
   guint8 *above;  /* (owned) (nullable) of each element: something is staged on it at a higher ordinal */
+
+  Way way;
+  OvsBuffer *few[2];    /* (owned) what the way needs, in the order of its use, */
+  GPtrArray *more;      /* (owned) (nullable) and from the third on */
+  guint n_buffers;
+  guint next_buffer;
+  OvsTransfer *transfers; /* (owned) */
 } Booking;
 
 static gboolean
@@ -58,13 +80,13 @@ all_live (const OvsColumn *column, const OvsBinding *binding, guint32 count)
 
 /* The one column that carries every prim of the query's first elements, as of the ordinal. NULL: look at each prim. */
 static OvsColumn *
-find_only_column (Booking *booking, OvsBinding **binding)
+find_only_column (Booking *booking)
 {
+  OvsBinding **binding = &booking->binding;
   OvsAttr *attr = booking->attr;
-  guint32 count = booking->rows->count;
+  guint32 count = booking->rows.count;
   OvsColumn *column;
 
-  *binding = NULL;
   if (attr == NULL || attr->columns->len != 1 || booking->write->ordinal < attr->structure_max)
     return NULL;
   column = attr->columns->pdata[0];
@@ -78,7 +100,7 @@ find_only_column (Booking *booking, OvsBinding **binding)
 static void
 find_state (Booking *booking)
 {
-  guint32 count = booking->rows->count;
+  guint32 count = booking->rows.count;
   guint64 ordinal = booking->write->ordinal;
 
   booking->state = g_new0 (guint16, count);
@@ -105,7 +127,7 @@ undo_structure (Booking *booking, guint32 *counts)
       const OvsStructureChange *change = &g_array_index (stage->structure_log, OvsStructureChange, b);
       guint32 i = change->ordinal > booking->write->ordinal ? ovs_path_list_index_of (list, change->prim) : OVS_INDEX_NONE;
 
-      if (i < booking->rows->count)
+      if (i < booking->rows.count)
         counts[i] -= (guint32) change->change;
     }
 }
@@ -117,7 +139,7 @@ count_attributes (Booking *booking)
 {
   OvsStage *stage = booking->stage;
   OvstagePathList *list = booking->query->list;
-  guint32 count = booking->rows->count;
+  guint32 count = booking->rows.count;
   guint32 *counts = g_new (guint32, count);
   g_autofree guint16 *head = NULL, *state = NULL;
   g_autofree guint8 *above = NULL;
@@ -155,9 +177,9 @@ check_prim_mode (Booking *booking, GError **error)
   if (booking->prim_mode == OVSTAGE_PRIM_MODE_UPSERT)
     return TRUE;
   counts = count_attributes (booking);
-  for (guint32 i = 0; i < booking->rows->count; i++)
+  for (guint32 i = 0; i < booking->rows.count; i++)
     {
-      if (!is_selected (booking->rows, i))
+      if (!is_selected (&booking->rows, i))
         continue;
       if (booking->prim_mode == OVSTAGE_PRIM_MODE_INSERT && counts[i] != 0)
         return ovs_fail (error, OVSTAGE_ERROR_ALREADY_EXISTS,
@@ -184,7 +206,7 @@ check_against (Booking *booking, const OvsColumn *column, guint32 element, GErro
     return TRUE;
   return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT,
                    "attribute '%s' of prim %u of the query, '%s', is %s, the payload is %s: delete it before it gets another schema",
-                   ovs_stage_name (booking->stage, booking->write->attribute), element, dup_prim (booking, element, &path),
+                   ovs_stage_name (booking->stage, booking->attribute), element, dup_prim (booking, element, &path),
                    ovs_schema_format (&column->schema, wanted), ovs_schema_format (schema, found));
 }
 
@@ -200,22 +222,23 @@ first_selected (const OvsRows *rows)
 
 /* W20 to W22 */
 static gboolean
-check_schema (Booking *booking, OvsColumn *only, GError **error)
+check_schema (Booking *booking, GError **error)
 {
+  OvsColumn *only = booking->only;
   const OvsSchema *schema = &booking->schema;
-  guint32 token = booking->write->attribute;
+  guint32 token = booking->attribute;
   gboolean creates = FALSE;
 
   if (only != NULL)
     {
-      if (!check_against (booking, only, first_selected (booking->rows), error))
+      if (!check_against (booking, only, first_selected (&booking->rows), error))
         return FALSE;
     }
   else
     {
-      for (guint32 i = 0; i < booking->rows->count; i++)
+      for (guint32 i = 0; i < booking->rows.count; i++)
         {
-          if (!is_selected (booking->rows, i))
+          if (!is_selected (&booking->rows, i))
             continue;
           if (booking->state[i] == 0)
             creates = TRUE;
@@ -240,18 +263,79 @@ out_of_memory (GError **error, gsize bytes)
   return ovs_fail (error, OVSTAGE_ERROR_OUT_OF_MEMORY, "no memory for %" G_GSIZE_FORMAT " bytes of values", bytes);
 }
 
+static gsize
+get_bytes (const Booking *booking)
+{
+  return booking->rows.n_selected * booking->rows.row_size;
+}
+
 /* W33 */
 static gboolean
-check_budget (Booking *booking, GError **error)
+check_budget (OvsStage *stage, gsize bytes, GError **error)
 {
-  OvsStage *stage = booking->stage;
-  gsize bytes = booking->rows->n_selected * booking->rows->row_size;
-
   if (bytes <= stage->config.staging_budget && stage->staged_bytes <= stage->config.staging_budget - bytes)
     return TRUE;
   return ovs_fail (error, OVSTAGE_ERROR_OUT_OF_MEMORY,
                    "%" G_GSIZE_FORMAT " unsealed bytes and %" G_GSIZE_FORMAT " more, staging-budget is %" G_GUINT64_FORMAT,
                    stage->staged_bytes, bytes, stage->config.staging_budget);
+}
+
+/* Preparing: memory for everything, so that entering cannot fail. */
+
+static void
+add_buffer (Booking *booking, OvsBuffer *buffer)
+{
+  if (booking->n_buffers++ < G_N_ELEMENTS (booking->few))
+    {
+      booking->few[booking->n_buffers - 1] = buffer;
+      return;
+    }
+  if (booking->more == NULL)
+    booking->more = g_ptr_array_new ();
+  g_ptr_array_add (booking->more, buffer);
+}
+
+static OvsBuffer *
+take_buffer (Booking *booking)
+{
+  guint i = booking->next_buffer++;
+
+  return i < G_N_ELEMENTS (booking->few) ? booking->few[i] : booking->more->pdata[i - G_N_ELEMENTS (booking->few)];
+}
+
+static gboolean
+prepare_buffer (Booking *booking, gsize bytes, GError **error)
+{
+  OvsBuffer *buffer = ovs_pool_alloc (booking->stage->pool, bytes);
+
+  if (buffer == NULL)
+    return out_of_memory (error, bytes);
+  add_buffer (booking, buffer);
+  return TRUE;
+}
+
+/* Memory that was handed over is the staged buffer, when it holds the rows as they are wanted. */
+static gboolean
+can_adopt (const Booking *booking)
+{
+  const OvsRows *rows = &booking->rows;
+  guint bytes = rows->dtype.bits / 8;
+
+  return booking->data->take && rows->compact && rows->index_map == NULL && rows->mask == NULL && (gsize) rows->n_rows == rows->count &&
+         (bytes == 0 || (bytes & (bytes - 1)) != 0 || (guintptr) rows->base % MIN (bytes, 16) == 0);
+}
+
+static gboolean
+prepare_values (Booking *booking, GError **error)
+{
+  OvsBuffer *buffer;
+
+  if (!can_adopt (booking))
+    return prepare_buffer (booking, get_bytes (booking), error);
+  buffer = ovs_buffer_new_adopted ((gpointer) booking->rows.base, get_bytes (booking), (GDestroyNotify) ovs_tensor_unref,
+                                   ovs_tensor_ref (booking->rows.tensor));
+  add_buffer (booking, buffer);
+  return TRUE;
 }
 
 static OvsWriteSet *
@@ -286,74 +370,73 @@ stage_part (Booking *booking, OvsColumn *column, guint32 first, guint32 n, OvsBu
   booking->stage->staged_bytes += set->bytes - before;
 }
 
-/* Every target is carried by @column already: nothing appears and nothing moves. */
 static gboolean
-stage_plain (Booking *booking, OvsColumn *column, OvsBinding *binding, gboolean locked, OvsTransfer **transfers, GError **error)
+prepare_log (Booking *booking, GError **error)
 {
-  OvsRows *rows = booking->rows;
-  OvsPool *pool = booking->stage->pool;
-  guint32 n = (guint32) rows->n_selected;
-  gsize bytes = (gsize) n * rows->row_size;
-  OvsBuffer *values, *row_numbers = NULL;
-  OvsRowPromise *promise = NULL;
-  guint32 first = 0;
+  OvsWriteSet *set = ensure_set (booking, booking->only);
+  gsize before = set->bytes;
+  gboolean reserved = ovs_write_set_reserve (set, booking->stage->pool, booking->write->op.id, (guint32) booking->rows.n_selected,
+                                             (guint32) booking->rows.row_size);
 
-  if (locked && n < column->n_head_rows && bytes <= LOG_LIMIT)
-    {
-      OvsWriteSet *set = ensure_set (booking, column);
-      gsize before = set->bytes;
-      guint32 *target;
-      guint8 *data;
+  booking->stage->staged_bytes += set->bytes - before;
+  if (reserved)
+    return TRUE;
+  if (set->n_parts == 0)
+    ovs_attr_remove_set (booking->attr, set);
+  return out_of_memory (error, get_bytes (booking));
+}
 
-      if (!ovs_write_set_append (set, pool, booking->write->op.id, n, rows->row_size, &target, &data))
-        {
-          if (set->n_parts == 0)
-            ovs_attr_remove_set (column->attr, set);
-          return out_of_memory (error, bytes);
-        }
-      booking->stage->staged_bytes += set->bytes - before;
-      if (rows->mask != NULL)
-        {
-          ovs_rows_copy_masked (rows, 0, rows->count, data, target);
-          ovs_transfer_map_rows (binding, target, n);
-        }
-      else
-        {
-          ovs_rows_copy (rows, 0, n, data);
-          for (guint32 i = 0; i < n; i++)
-            target[i] = ovs_binding_get_row (binding, i);
-        }
-      return TRUE;
-    }
+static void
+enter_log (Booking *booking)
+{
+  const OvsRows *rows = &booking->rows;
+  guint32 n = (guint32) rows->n_selected, *target;
+  guint8 *data;
 
+  ovs_write_set_append (ensure_set (booking, booking->only), n, (guint32) rows->row_size, &target, &data);
   if (rows->mask != NULL)
     {
-      row_numbers = ovs_pool_alloc (pool, (gsize) n * sizeof (guint32));
-      if (row_numbers == NULL)
-        return out_of_memory (error, (gsize) n * sizeof (guint32));
+      ovs_rows_copy_masked (rows, 0, rows->count, data, target);
+      ovs_transfer_map_rows (booking->binding, target, n);
+      return;
     }
-  else if (binding->rows == NULL)
-    first = binding->first;
-  values = ovs_pool_alloc (pool, bytes);
-  if (values == NULL)
-    {
-      g_clear_pointer (&row_numbers, ovs_buffer_unref);
-      return out_of_memory (error, bytes);
-    }
+  ovs_rows_copy (rows, 0, n, data);
+  for (guint32 i = 0; i < n; i++)
+    target[i] = ovs_binding_get_row (booking->binding, i);
+}
 
-  if (locked)
+static gboolean
+prepare_plain (Booking *booking, GError **error)
+{
+  if (booking->rows.mask != NULL && !prepare_buffer (booking, booking->rows.n_selected * sizeof (guint32), error))
+    return FALSE;
+  return prepare_values (booking, error);
+}
+
+static void
+enter_plain (Booking *booking)
+{
+  const OvsRows *rows = &booking->rows;
+  OvsBinding *binding = booking->binding;
+  OvsBuffer *row_numbers = rows->mask != NULL ? take_buffer (booking) : NULL;
+  OvsBuffer *values = take_buffer (booking);
+  OvsRowPromise *promise = NULL;
+
+  if (values->origin == OVS_BUFFER_ADOPTED)
+    ;
+  else if (booking->locked)
     ovs_transfer_elements (rows, values, row_numbers, binding, 0, rows->count, 0);
   else
     {
-      *transfers = ovs_transfer_new (NULL, rows, values, row_numbers, binding);
+      booking->transfers = ovs_transfer_new (NULL, rows, values, row_numbers, binding);
       if (row_numbers != NULL)
-        promise = (*transfers)->promise = ovs_row_promise_new (rows->mask, rows->count, binding->first, binding->rows);
+        promise = booking->transfers->promise = ovs_row_promise_new (rows->mask, rows->count, binding->first, binding->rows);
     }
 
   if (row_numbers == NULL && binding->rows != NULL)
     row_numbers = ovs_buffer_ref (binding->rows);
-  stage_part (booking, column, first, n, row_numbers, values, promise, FALSE);
-  return TRUE;
+  stage_part (booking, booking->only, row_numbers == NULL ? binding->first : 0, (guint32) rows->n_selected, row_numbers, values,
+              promise, FALSE);
 }
 
 static void
@@ -379,14 +462,14 @@ ensure_column (Booking *booking, guint32 n_new)
   OvstagePathList *list = booking->query->list;
   OvsColumn *column;
 
-  booking->attr = ovs_stage_ensure_attr (stage, booking->write->attribute);
+  booking->attr = ovs_stage_ensure_attr (stage, booking->attribute);
   column = ovs_attr_find_column (booking->attr, &booking->schema);
   if (column == NULL)
     {
       g_autoptr (OvsLayout) layout = NULL;
 
       layout = (guint64) n_new * 2 >= list->n ? ovs_layout_ref (ovs_stage_ensure_layout (stage, list)) : ovs_layout_new (NULL);
-      column = ovs_attr_add_column (booking->attr, &booking->schema, (guint32) booking->rows->row_size, layout);
+      column = ovs_attr_add_column (booking->attr, &booking->schema, (guint32) booking->rows.row_size, layout);
     }
   return column;
 }
@@ -415,11 +498,12 @@ select_rows (const OvsRows *rows, const guint32 *elements, guint32 n, OvsRows *s
   selected->n_selected = n;
 }
 
-/* The part of @column: @n elements, whose prims are or will be there. Takes @values and @row_numbers. */
+/* The part of @column: @n elements, whose prims are or will be there. */
 static void
-stage_elements (Booking *booking, OvsColumn *column, const guint32 *elements, guint32 n, OvsBuffer *row_numbers, OvsBuffer *values,
-                OvsTransfer **transfers)
+enter_elements (Booking *booking, OvsColumn *column, const guint32 *elements, guint32 n)
 {
+  OvsBuffer *row_numbers = take_buffer (booking);
+  OvsBuffer *values = take_buffer (booking);
   OvsStage *stage = booking->stage;
   OvstagePathList *list = booking->query->list;
   guint32 *rows = (guint32 *) row_numbers->data;
@@ -443,8 +527,9 @@ stage_elements (Booking *booking, OvsColumn *column, const guint32 *elements, gu
   if (structural)
     ovs_attr_note_structure (column->attr, booking->write->ordinal);
 
-  select_rows (booking->rows, elements, n, &selected);
-  *transfers = ovs_transfer_new (*transfers, &selected, values, NULL, NULL);
+  select_rows (&booking->rows, elements, n, &selected);
+  booking->transfers = ovs_transfer_new (booking->transfers, &selected, values, NULL, NULL);
+  booking->transfers->owns_map = TRUE;
   if (is_run (rows, n))
     {
       guint32 first = rows[0];
@@ -456,122 +541,199 @@ stage_elements (Booking *booking, OvsColumn *column, const guint32 *elements, gu
     stage_part (booking, column, 0, n, row_numbers, values, NULL, structural);
 }
 
-/* Prims appear, or the targets stand in several columns: one part for each of these. Allocates before it touches anything. */
-static gboolean
-stage_each (Booking *booking, OvsTransfer **transfers, GError **error)
+/* How many targets each column will have, by 1 + its index; [0]: those of a column that is not there yet. */
+static guint32 *
+count_targets (Booking *booking, OvsColumn **joined)
 {
-  OvsRows *rows = booking->rows;
-  guint n_columns = booking->attr != NULL ? booking->attr->columns->len : 0;
-  g_autofree guint32 *n_of = g_new0 (guint32, n_columns + 1); /* [0]: prims that appear */
-  g_autofree guint32 *elements = g_new (guint32, rows->n_selected);
-  g_autoptr (GPtrArray) buffers = g_ptr_array_new_with_free_func ((GDestroyNotify) ovs_buffer_unref);
-  OvsColumn *column;
-  guint32 n = 0;
-  guint c;
+  guint32 *n_of = g_new0 (guint32, (booking->attr != NULL ? booking->attr->columns->len : 0) + 1);
 
-  for (guint32 i = 0; i < rows->count; i++)
-    if (is_selected (rows, i))
+  for (guint32 i = 0; i < booking->rows.count; i++)
+    if (is_selected (&booking->rows, i))
       n_of[booking->state[i]]++;
 
   /* Prims that appear join a column of their schema, whether other targets stand in it or not. */
-  column = n_of[0] > 0 && booking->attr != NULL ? ovs_attr_find_column (booking->attr, &booking->schema) : NULL;
-  if (column != NULL)
+  *joined = n_of[0] > 0 && booking->attr != NULL ? ovs_attr_find_column (booking->attr, &booking->schema) : NULL;
+  if (*joined != NULL)
     {
-      n_of[column->index + 1] += n_of[0];
+      n_of[(*joined)->index + 1] += n_of[0];
       n_of[0] = 0;
     }
+  return n_of;
+}
 
-  for (c = 0; c <= n_columns; c++)
-    {
-      OvsBuffer *row_numbers, *values;
+static gboolean
+prepare_each (Booking *booking, GError **error)
+{
+  guint n_columns = booking->attr != NULL ? booking->attr->columns->len : 0;
+  OvsColumn *joined;
+  g_autofree guint32 *n_of = count_targets (booking, &joined);
 
-      if (n_of[c] == 0)
-        continue;
-      row_numbers = ovs_pool_alloc (booking->stage->pool, (gsize) n_of[c] * sizeof (guint32));
-      if (row_numbers != NULL)
-        g_ptr_array_add (buffers, row_numbers);
-      values = ovs_pool_alloc (booking->stage->pool, (gsize) n_of[c] * rows->row_size);
-      if (values != NULL)
-        g_ptr_array_add (buffers, values);
-      if (row_numbers == NULL || values == NULL)
-        return out_of_memory (error, (gsize) n_of[c] * rows->row_size);
-    }
+  for (guint c = 0; c <= n_columns; c++)
+    if (n_of[c] > 0 && (!prepare_buffer (booking, (gsize) n_of[c] * sizeof (guint32), error) ||
+                        !prepare_buffer (booking, (gsize) n_of[c] * booking->rows.row_size, error)))
+      return FALSE;
+  return TRUE;
+}
+
+static void
+enter_each (Booking *booking)
+{
+  const OvsRows *rows = &booking->rows;
+  guint n_columns = booking->attr != NULL ? booking->attr->columns->len : 0;
+  OvsColumn *joined;
+  g_autofree guint32 *n_of = count_targets (booking, &joined);
+  g_autofree guint32 *elements = g_new (guint32, rows->n_selected);
 
   if (n_of[0] > 0)
-    column = ensure_column (booking, n_of[0]);
-  for (c = 0; c <= n_columns; c++)
+    joined = ensure_column (booking, n_of[0]);
+  for (guint c = 0; c <= n_columns; c++)
     {
-      OvsColumn *target = c > 0 ? booking->attr->columns->pdata[c - 1] : column;
-      OvsBuffer *row_numbers, *values;
+      OvsColumn *column = c > 0 ? booking->attr->columns->pdata[c - 1] : joined;
+      guint32 n = 0;
 
       if (n_of[c] == 0)
         continue;
-      n = 0;
       for (guint32 i = 0; i < rows->count; i++)
-        if (is_selected (rows, i) && (booking->state[i] == c || (booking->state[i] == 0 && target == column)))
+        if (is_selected (rows, i) && (booking->state[i] == c || (booking->state[i] == 0 && column == joined)))
           elements[n++] = i;
-      row_numbers = g_ptr_array_steal_index (buffers, 0);
-      values = g_ptr_array_steal_index (buffers, 0);
-      stage_elements (booking, target, elements, n, row_numbers, values, transfers);
+      enter_elements (booking, column, elements, n);
     }
-  return TRUE;
 }
 
-/* The usual first write of an attribute: every element, in the order of the list, into a new column. */
-static gboolean
-stage_first (Booking *booking, gboolean locked, OvsTransfer **transfers, GError **error)
+static void
+enter_first (Booking *booking)
 {
-  OvsRows *rows = booking->rows;
-  OvstagePathList *list = booking->query->list;
-  OvsBuffer *values = ovs_pool_alloc (booking->stage->pool, (gsize) rows->count * rows->row_size);
-  OvsColumn *column;
+  const OvsRows *rows = &booking->rows;
+  OvsBuffer *values = take_buffer (booking);
+  OvsColumn *column = ensure_column (booking, rows->count);
 
-  if (values == NULL)
-    return out_of_memory (error, (gsize) rows->count * rows->row_size);
-  column = ensure_column (booking, rows->count);
   ovs_column_set_head_all (column, rows->count);
   for (guint32 i = 0; i < rows->count; i++)
-    add_live (booking->stage, list->ids[i]);
+    add_live (booking->stage, booking->query->list->ids[i]);
   ovs_attr_note_structure (column->attr, booking->write->ordinal);
-  if (locked)
+  if (values->origin == OVS_BUFFER_ADOPTED)
+    ;
+  else if (booking->locked)
     ovs_rows_copy (rows, 0, rows->count, values->data);
   else
-    *transfers = ovs_transfer_new (NULL, rows, values, NULL, NULL);
+    booking->transfers = ovs_transfer_new (NULL, rows, values, NULL, NULL);
   stage_part (booking, column, 0, rows->count, NULL, values, NULL, TRUE);
-  return TRUE;
 }
 
-/* Everything of a write but its bytes; of those, what is not moved here is left in @transfers. */
 static gboolean
-book (Booking *booking, gboolean locked, const OvstagePlacement *placement, OvsTransfer **transfers, GError **error)
+check_floor (Booking *booking, GError **error)
 {
-  OvsStage *stage = booking->stage;
-  OvsWrite *write = booking->write;
-  guint64 floor = ovs_floors_get (&stage->closing, write->attribute);
-  g_autoptr (OvsBinding) binding = NULL;
-  OvsColumn *only;
-  gboolean fresh;
+  guint64 floor = ovs_floors_get (&booking->stage->closing, booking->attribute);
 
-  if (write->ordinal <= floor)
-    return ovs_fail (error, OVSTAGE_ERROR_WRITE_FLOOR_VIOLATION,
-                     "ordinal is %" G_GUINT64_FORMAT ", expected above the write floor of '%s', %" G_GUINT64_FORMAT,
-                     write->ordinal, ovs_stage_name (stage, write->attribute), floor);
+  return booking->write->ordinal > floor ||
+         ovs_fail (error, OVSTAGE_ERROR_WRITE_FLOOR_VIOLATION,
+                   "ordinal is %" G_GUINT64_FORMAT ", expected above the write floor of '%s', %" G_GUINT64_FORMAT,
+                   booking->write->ordinal, ovs_stage_name (booking->stage, booking->attribute), floor);
+}
 
-  booking->attr = ovs_stage_get_attr (stage, write->attribute);
-  only = find_only_column (booking, &binding);
-  fresh = booking->attr == NULL || booking->attr->columns->len == 0;
-  if (only == NULL)
+static void
+find_targets (Booking *booking)
+{
+  booking->attr = ovs_stage_get_attr (booking->stage, booking->attribute);
+  booking->only = find_only_column (booking);
+  if (booking->only == NULL)
     find_state (booking);
-  if (!check_prim_mode (booking, error) || !check_schema (booking, only, error) || !ovs_check_placement (placement, error) ||
-      !check_budget (booking, error) || (!locked && !ovs_stage_check_queue (stage, error)))
+}
+
+static gboolean
+prepare (Booking *booking, gboolean alone, GError **error)
+{
+  const OvsRows *rows = &booking->rows;
+
+  if (booking->only != NULL)
+    {
+      /* Room in an open part is not given back, so nothing may fail after it was reserved. */
+      if (alone && booking->locked && rows->n_selected < booking->only->n_head_rows && get_bytes (booking) <= LOG_LIMIT &&
+          !booking->data->take)
+        {
+          booking->way = WAY_LOG;
+          return prepare_log (booking, error);
+        }
+      booking->way = WAY_PLAIN;
+      return prepare_plain (booking, error);
+    }
+  if ((booking->attr == NULL || booking->attr->columns->len == 0) && rows->mask == NULL &&
+      (guint64) rows->count * 2 >= booking->query->list->n)
+    {
+      booking->way = WAY_FIRST;
+      return prepare_values (booking, error);
+    }
+  booking->way = WAY_EACH;
+  return prepare_each (booking, error);
+}
+
+static void
+enter (Booking *booking)
+{
+  switch (booking->way)
+    {
+    case WAY_LOG:
+      enter_log (booking);
+      break;
+    case WAY_PLAIN:
+      enter_plain (booking);
+      break;
+    case WAY_FIRST:
+      enter_first (booking);
+      break;
+    case WAY_EACH:
+    default:
+      enter_each (booking);
+      break;
+    }
+}
+
+static void
+clear_booking (Booking *booking)
+{
+  while (booking->next_buffer < booking->n_buffers)
+    ovs_buffer_unref (take_buffer (booking));
+  g_clear_pointer (&booking->more, g_ptr_array_unref);
+  g_clear_pointer (&booking->binding, ovs_binding_unref);
+  g_free (booking->state);
+  g_free (booking->above);
+}
+
+/* Everything of a write but the bytes that are left in the transfers. Faults are told tier by tier over all entries. */
+static gboolean
+book (OvsWrite *write, Booking *bookings, gsize n, const OvstagePlacement *placement, GError **error)
+{
+  OvsStage *stage = write->op.stage;
+  gsize bytes = 0;
+
+  if (!ovs_stage_check_open (stage, error))
+    return FALSE;
+  for (gsize i = 0; i < n; i++)
+    if (!check_floor (&bookings[i], error))
+      return FALSE;
+  for (gsize i = 0; i < n; i++)
+    {
+      find_targets (&bookings[i]);
+      if (!check_prim_mode (&bookings[i], error))
+        return FALSE;
+    }
+  for (gsize i = 0; i < n; i++)
+    {
+      if (!check_schema (&bookings[i], error))
+        return FALSE;
+      bytes += get_bytes (&bookings[i]);
+    }
+  if (!ovs_check_placement (placement, error) || !check_budget (stage, bytes, error) ||
+      (!bookings[0].locked && !ovs_stage_check_queue (stage, error)))
     return FALSE;
 
   ovs_op_book (&write->op);
-  if (only != NULL)
-    return stage_plain (booking, only, binding, locked, transfers, error);
-  if (fresh && booking->rows->mask == NULL && (guint64) booking->rows->count * 2 >= booking->query->list->n)
-    return stage_first (booking, locked, transfers, error);
-  return stage_each (booking, transfers, error);
+  for (gsize i = 0; i < n; i++)
+    if (!prepare (&bookings[i], n == 1, error))
+      return FALSE;
+  for (gsize i = 0; i < n; i++)
+    enter (&bookings[i]);
+  return TRUE;
 }
 
 static gboolean
@@ -624,68 +786,162 @@ has_targets (const OvstageWriteData *data, const OvstagePathList *list)
   return data->count % 64 != 0 && (data->mask[data->count / 64] & ((G_GUINT64_CONSTANT (1) << (data->count % 64)) - 1)) != 0;
 }
 
+static gboolean
+check_form (OvsStage *stage, const OvsAttributeWrite *entries, gsize n, GError **error)
+{
+  for (gsize i = 0; i < n; i++)
+    {
+      gboolean fine = ovs_payload_check_form (entries[i].data, error) && check_device (entries[i].data, error);
+
+      for (gsize j = 0; fine && j < i; j++)
+        {
+          if (entries[j].attribute == entries[i].attribute)
+            fine = ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "attribute '%s' stands in entry %" G_GSIZE_FORMAT " too",
+                             ovs_stage_name (stage, (guint32) entries[i].attribute), j);
+          else if (entries[i].data->take && entries[j].data->take && entries[i].data->tensor == entries[j].data->tensor)
+            fine = ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "tensor: it was handed over in entry %" G_GSIZE_FORMAT " too", j);
+        }
+      if (!fine)
+        {
+          if (n > 1)
+            g_prefix_error (error, "entry %" G_GSIZE_FORMAT ": ", i);
+          return FALSE;
+        }
+    }
+  for (gsize i = 0; i < n; i++)
+    if (!check_reserved (stage, (guint32) entries[i].attribute, error))
+      return FALSE;
+  return TRUE;
+}
+
+/* Everything that needs no lock. Gives the number of bookings, those of entries with targets. */
+static gsize
+begin_bookings (OvsWrite *write, OvsOp *query, const OvsAttributeWrite *entries, gsize n, OvstagePrimMode prim_mode, Booking *bookings,
+                GError **error)
+{
+  OvsStage *stage = write->op.stage;
+  OvstagePathList *list;
+  gsize n_bookings = 0;
+
+  for (gsize i = 0; i < n; i++)
+    if (!check_enums (entries[i].data, write->ordinal, prim_mode, error))
+      return 0;
+  if (!ovs_stage_check_query (stage, query, error))
+    return 0;
+  for (gsize i = 0; i < n; i++)
+    if (!ovs_stage_check_attribute (stage, entries[i].attribute, error))
+      return 0;
+  if (!check_form (stage, entries, n, error))
+    return 0;
+
+  list = ((OvsQuery *) query)->list;
+  for (gsize i = 0; i < n; i++)
+    {
+      Booking *booking = &bookings[n_bookings];
+
+      if (!has_targets (entries[i].data, list))
+        continue;
+      if (!ovs_payload_resolve (entries[i].data, list->n, &booking->rows, error))
+        {
+          if (n > 1)
+            g_prefix_error (error, "entry %" G_GSIZE_FORMAT ": ", i);
+          return 0;
+        }
+      booking->stage = stage;
+      booking->query = (OvsQuery *) query;
+      booking->write = write;
+      booking->attribute = (guint32) entries[i].attribute;
+      booking->data = entries[i].data;
+      booking->prim_mode = prim_mode;
+      booking->schema = (OvsSchema){ booking->rows.dtype, FALSE, entries[i].data->semantic };
+      booking->attr = NULL;
+      booking->only = NULL;
+      booking->binding = NULL;
+      booking->state = NULL;
+      booking->above = NULL;
+      booking->more = NULL;
+      booking->n_buffers = booking->next_buffer = 0;
+      booking->transfers = NULL;
+      write->attributes[write->n_attributes++] = booking->attribute;
+      n_bookings++;
+    }
+  return n_bookings;
+}
+
+static OvsTransfer *
+join_transfers (Booking *bookings, gsize n)
+{
+  OvsTransfer *all = NULL;
+
+  for (gsize i = 0; i < n; i++)
+    while (bookings[i].transfers != NULL)
+      {
+        OvsTransfer *transfer = bookings[i].transfers;
+
+        bookings[i].transfers = transfer->next;
+        transfer->next = all;
+        all = transfer;
+      }
+  return all;
+}
+
+OvsOp *
+ovs_stage_write_batch (OvsStage *stage, OvsOp *query, const OvsAttributeWrite *entries, gsize n, guint64 ordinal,
+                       OvstagePrimMode prim_mode, const OvstagePlacement *placement)
+{
+  OvsWrite *write = ovs_op_new (stage, OVS_OP_WRITE, sizeof *write + sizeof (guint32) * n);
+  Booking one, *bookings = n > 1 ? g_new (Booking, n) : &one;
+  gboolean async = (ovs_debug_flags () & OVS_DEBUG_ASYNC) != 0, locked, booked;
+  OvsTransfer *transfers = NULL;
+  GError *error = NULL;
+  gsize n_bookings, work = 0;
+
+  write->ordinal = ordinal;
+  write->op.begun = TRUE;
+  n_bookings = begin_bookings (write, query, entries, n, prim_mode, bookings, &error);
+  for (gsize i = 0; i < n_bookings; i++)
+    work += MAX (get_bytes (&bookings[i]), bookings[i].rows.count / 8);
+  locked = !async && work <= OVS_LOCKED_LIMIT;
+  for (gsize i = 0; i < n_bookings; i++)
+    bookings[i].locked = locked;
+
+  ovs_mutex_lock (&stage->lock);
+  booked = FALSE;
+  if (error == NULL && n_bookings > 0)
+    booked = book (write, bookings, n_bookings, placement, &error);
+  else if (error == NULL && ovs_stage_check_open (stage, &error))
+    ovs_op_book (&write->op);
+  if (booked)
+    transfers = join_transfers (bookings, n_bookings);
+  if (booked && locked)
+    ovs_transfers_run (g_steal_pointer (&transfers));
+  else if (transfers != NULL)
+    ovs_op_set_pending (&write->op);
+  ovs_mutex_unlock (&stage->lock);
+
+  for (gsize i = 0; i < n_bookings; i++)
+    clear_booking (&bookings[i]);
+  if (bookings != &one)
+    g_free (bookings);
+
+  /* Without a transfer there is nothing to wait for: it was refused, or the bytes are where they will stay. */
+  if (transfers == NULL)
+    return ovs_op_end_new (&write->op, error);
+  if (async || (work > OVS_CALLER_LIMIT && ovs_workers_get_n_threads (stage->workers) > 1))
+    ovs_transfers_push (transfers, write);
+  else
+    {
+      ovs_transfers_run (transfers);
+      ovs_write_end (write);
+    }
+  return &write->op;
+}
+
 OvsOp *
 ovs_stage_write (OvsStage *stage, OvsOp *query, guint64 attribute, guint64 ordinal, OvstageWriteData *data,
                  OvstagePrimMode prim_mode, const OvstagePlacement *placement)
 {
-  OvsWrite *write = ovs_op_new (stage, OVS_OP_WRITE, sizeof *write);
-  OvsQuery *of = (OvsQuery *) query;
-  gboolean async = (ovs_debug_flags () & OVS_DEBUG_ASYNC) != 0, locked, booked, open;
-  Booking booking;
-  OvsTransfer *transfers = NULL;
-  GError *error = NULL;
-  OvsRows rows;
-  gsize work;
+  OvsAttributeWrite entry = { attribute, data };
 
-  if (!check_enums (data, ordinal, prim_mode, &error) || !ovs_stage_check_query (stage, query, &error) ||
-      !ovs_stage_check_attribute (stage, attribute, &error) || !ovs_payload_check_form (data, &error) ||
-      !check_device (data, &error) || !check_reserved (stage, (guint32) attribute, &error))
-    return ovs_op_end_new (&write->op, error);
-  if (!has_targets (data, of->list))
-    {
-      ovs_mutex_lock (&stage->lock);
-      if (ovs_stage_check_open (stage, &error))
-        ovs_op_book (&write->op);
-      ovs_mutex_unlock (&stage->lock);
-      return ovs_op_end_new (&write->op, error);
-    }
-  if (!ovs_payload_resolve (data, of->list->n, &rows, &error))
-    return ovs_op_end_new (&write->op, error);
-
-  write->attribute = (guint32) attribute;
-  write->ordinal = ordinal;
-  write->op.begun = TRUE;
-
-  booking = (Booking){
-    .stage = stage,
-    .query = of,
-    .write = write,
-    .prim_mode = prim_mode,
-    .schema = { rows.dtype, FALSE, data->semantic },
-    .rows = &rows,
-  };
-  work = MAX (rows.n_selected * rows.row_size, rows.count / 8);
-  locked = !async && work <= OVS_LOCKED_LIMIT;
-
-  ovs_mutex_lock (&stage->lock);
-  open = ovs_stage_check_open (stage, &error);
-  booked = open && book (&booking, locked, placement, &transfers, &error);
-  if (booked && locked)
-    ovs_transfers_run (g_steal_pointer (&transfers), &rows);
-  else if (booked)
-    ovs_op_set_pending (&write->op);
-  ovs_mutex_unlock (&stage->lock);
-  g_free (booking.state);
-  g_free (booking.above);
-
-  if (!booked || locked)
-    return ovs_op_end_new (&write->op, error);
-  if (async || (work > OVS_CALLER_LIMIT && ovs_workers_get_n_threads (stage->workers) > 1))
-    ovs_transfers_push (transfers, write, &rows);
-  else
-    {
-      ovs_transfers_run (transfers, &rows);
-      ovs_write_end (write);
-    }
-  return &write->op;
+  return ovs_stage_write_batch (stage, query, &entry, 1, ordinal, prim_mode, placement);
 }

@@ -37,6 +37,15 @@ OvstagePathList *ovs_query_get_list (OvsOp *query);
 
 OvsOp *ovs_stage_write (OvsStage *stage, OvsOp *query, guint64 attribute, guint64 ordinal, OvstageWriteData *data,
                         OvstagePrimMode prim_mode, const OvstagePlacement *placement);
+/* Several attributes of the same prims at once: accepted, refused and staged as one. */
+typedef struct
+{
+  guint64 attribute;
+  OvstageWriteData *data;
+} OvsAttributeWrite;
+
+OvsOp *ovs_stage_write_batch (OvsStage *stage, OvsOp *query, const OvsAttributeWrite *entries, gsize n, guint64 ordinal,
+                              OvstagePrimMode prim_mode, const OvstagePlacement *placement);
 OvsOp *ovs_stage_advance (OvsStage *stage, guint64 ordinal, OvstageScope scope, const guint64 *attributes, gsize n_attributes);
 OvsOp *ovs_stage_read (OvsStage *stage, OvsOp *query, const guint64 *attributes, gsize n_attributes,
                        const OvstageOrdinalRange *range, const OvstagePlacement *placement);

@@ -20,6 +20,7 @@ struct _OvstageWriteData
 {
   gint refs; /* (atomic) */
   OvsPayloadKind kind;
+  gboolean take;         /* the memory was handed over: it may become the store's */
   OvstageTensor *tensor; /* (owned) */
   guint32 count;         /* 0: every prim of the query */
   guint32 *index_map;    /* (owned) (nullable) g_atomic_rc_box */
