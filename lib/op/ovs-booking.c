@@ -1,0 +1,729 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later
+ * SPDX-FileCopyrightText: 2026 The libovstage authors
+ */
+
+#include "config.h"
+
+#include "op/ovs-booking.h"
+
+#include <string.h>
+
+#include "column/ovs-presence.h"
+
+/* A partial write of up to this many bytes joins the open part of its set. */
+#define LOG_LIMIT 4096
+
+static gboolean
+is_selected (const OvsRows *rows, guint32 element)
+{
+  return rows->mask == NULL || (rows->mask[element / 64] >> (element % 64)) & 1;
+}
+
+static const char *
+dup_prim (OvsBooking *booking, guint32 element, char **text)
+{
+  return *text = ovs_path_dict_dup_path (booking->stage->dict, booking->query->list->ids[element]);
+}
+
+/* Whether the first @count entries of a binding stand on live rows. */
+static gboolean
+all_live (const OvsColumn *column, const OvsBinding *binding, guint32 count)
+{
+  if (binding->n_missing > 0 || count > binding->n)
+    return FALSE;
+  if (column->head_live == NULL)
+    return (binding->rows == NULL ? binding->first + count : binding->end) <= column->n_head_rows;
+  for (guint32 i = 0; i < count; i++)
+    if (!ovs_column_is_head_live (column, ovs_binding_get_row (binding, i)))
+      return FALSE;
+  return TRUE;
+}
+
+/* The one column that carries every prim of the query's first elements, as of the ordinal. NULL: look at each prim. */
+static OvsColumn *
+find_only_column (OvsBooking *booking)
+{
+  OvsBinding **binding = &booking->binding;
+  OvsAttr *attr = booking->attr;
+  guint32 count = booking->rows.count;
+  OvsColumn *column;
+
+  if (attr == NULL || attr->columns->len != 1 || booking->write->ordinal < attr->structure_max)
+    return NULL;
+  column = attr->columns->pdata[0];
+  *binding = ovs_stage_bind (booking->stage, booking->query, column->layout);
+  if (*binding != NULL && all_live (column, *binding, count))
+    return column;
+  g_clear_pointer (binding, ovs_binding_unref);
+  return NULL;
+}
+
+static void
+find_state (OvsBooking *booking)
+{
+  guint32 count = booking->rows.count;
+  guint64 ordinal = booking->write->ordinal;
+
+  booking->state = g_new0 (guint16, count);
+  if (booking->attr == NULL)
+    return;
+  if (ordinal >= booking->attr->structure_max)
+    {
+      ovs_presence_at_head (booking->attr, booking->query->list, count, booking->state);
+      return;
+    }
+  booking->above = g_new0 (guint8, count);
+  ovs_presence_as_of (booking->attr, booking->query->list, count, ordinal, booking->state, booking->above);
+}
+
+/* Undoes what is sealed above the ordinal: attributes need not be sealed together. */
+static void
+undo_structure (OvsBooking *booking, guint32 *counts)
+{
+  OvsStage *stage = booking->stage;
+  OvstagePathList *list = booking->query->list;
+
+  for (guint b = 0; b < stage->structure_log->len; b++)
+    {
+      const OvsStructureChange *change = &g_array_index (stage->structure_log, OvsStructureChange, b);
+      guint32 i = change->ordinal > booking->write->ordinal ? ovs_path_list_index_of (list, change->prim) : OVS_INDEX_NONE;
+
+      if (i < booking->rows.count)
+        counts[i] -= (guint32) change->change;
+    }
+}
+
+/* How many attributes live on each prim, as of the ordinal: the head's count, put right for the attributes whose head
+ * is ahead of the ordinal. */
+static guint32 *
+count_attributes (OvsBooking *booking)
+{
+  OvsStage *stage = booking->stage;
+  OvstagePathList *list = booking->query->list;
+  guint32 count = booking->rows.count;
+  guint32 *counts = g_new (guint32, count);
+  g_autofree guint16 *head = NULL, *state = NULL;
+  g_autofree guint8 *above = NULL;
+
+  for (guint32 i = 0; i < count; i++)
+    counts[i] = list->ids[i] < stage->n_live ? stage->live[list->ids[i]] : 0;
+  for (guint a = 0; a < stage->dirty->len; a++)
+    {
+      OvsAttr *attr = stage->dirty->pdata[a];
+
+      if (attr->structure_max <= booking->write->ordinal)
+        continue;
+      if (head == NULL)
+        {
+          head = g_new (guint16, count);
+          state = g_new (guint16, count);
+          above = g_new (guint8, count);
+        }
+      ovs_presence_at_head (attr, list, count, head);
+      ovs_presence_as_of (attr, list, count, booking->write->ordinal, state, above);
+      for (guint32 i = 0; i < count; i++)
+        counts[i] += (state[i] != 0) - (head[i] != 0);
+    }
+  undo_structure (booking, counts);
+  return counts;
+}
+
+/* W19 */
+static gboolean
+check_prim_mode (OvsBooking *booking, GError **error)
+{
+  g_autofree guint32 *counts = NULL;
+  g_autofree char *path = NULL;
+
+  if (booking->prim_mode == OVSTAGE_PRIM_MODE_UPSERT)
+    return TRUE;
+  counts = count_attributes (booking);
+  for (guint32 i = 0; i < booking->rows.count; i++)
+    {
+      if (!is_selected (&booking->rows, i))
+        continue;
+      if (booking->prim_mode == OVSTAGE_PRIM_MODE_INSERT && counts[i] != 0)
+        return ovs_fail (error, OVSTAGE_ERROR_ALREADY_EXISTS,
+                         "prim mode INSERT: prim %u of the query, '%s', exists at ordinal %" G_GUINT64_FORMAT, i,
+                         dup_prim (booking, i, &path), booking->write->ordinal);
+      if (booking->prim_mode == OVSTAGE_PRIM_MODE_UPDATE && counts[i] == 0)
+        return ovs_fail (error, OVSTAGE_ERROR_NOT_FOUND,
+                         "prim mode UPDATE: prim %u of the query, '%s', does not exist at ordinal %" G_GUINT64_FORMAT, i,
+                         dup_prim (booking, i, &path), booking->write->ordinal);
+    }
+  return TRUE;
+}
+
+/* W20: the write's schema against what a prim has. A semantic of NONE keeps the prim's. */
+static gboolean
+check_against (OvsBooking *booking, const OvsColumn *column, guint32 element, GError **error)
+{
+  const OvsSchema *schema = &booking->schema;
+  char found[OVS_SCHEMA_TEXT_MAX], wanted[OVS_SCHEMA_TEXT_MAX];
+  g_autofree char *path = NULL;
+
+  if (ovs_dtype_equal (schema->dtype, column->schema.dtype) && schema->is_array == column->schema.is_array &&
+      (schema->semantic == OVSTAGE_SEMANTIC_NONE || schema->semantic == column->schema.semantic))
+    return TRUE;
+  return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT,
+                   "attribute '%s' of prim %u of the query, '%s', is %s, the payload is %s: delete it before it gets another schema",
+                   ovs_stage_name (booking->stage, booking->attribute), element, dup_prim (booking, element, &path),
+                   ovs_schema_format (&column->schema, wanted), ovs_schema_format (schema, found));
+}
+
+static guint32
+first_selected (const OvsRows *rows)
+{
+  guint32 i = 0;
+
+  while (i < rows->count && !is_selected (rows, i))
+    i++;
+  return i;
+}
+
+/* W20 to W22 */
+static gboolean
+check_schema (OvsBooking *booking, GError **error)
+{
+  OvsColumn *only = booking->only;
+  const OvsSchema *schema = &booking->schema;
+  guint32 token = booking->attribute;
+  gboolean creates = FALSE;
+
+  if (only != NULL)
+    {
+      if (!check_against (booking, only, first_selected (&booking->rows), error))
+        return FALSE;
+    }
+  else
+    {
+      for (guint32 i = 0; i < booking->rows.count; i++)
+        {
+          if (!is_selected (&booking->rows, i))
+            continue;
+          if (booking->state[i] == 0)
+            creates = TRUE;
+          else if (!check_against (booking, booking->attr->columns->pdata[booking->state[i] - 1], i, error))
+            return FALSE;
+        }
+    }
+  if (!ovs_schema_check (schema, error))
+    return FALSE;
+
+  if (token == booking->stage->reserved[4] && creates && schema->semantic != OVSTAGE_SEMANTIC_TOKEN_ID)
+    return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "usd-prim-type: the semantic is %s, expected TOKEN_ID, fixed-size",
+                     ovs_semantic_get_name (schema->semantic));
+  if (token == booking->stage->reserved[5])
+    return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "usd-schemas: the payload is fixed-size, expected arrays of TOKEN_ID");
+  return TRUE;
+}
+
+static gboolean
+out_of_memory (GError **error, gsize bytes)
+{
+  return ovs_fail (error, OVSTAGE_ERROR_OUT_OF_MEMORY, "no memory for %" G_GSIZE_FORMAT " bytes of values", bytes);
+}
+
+/* W33 */
+static gboolean
+check_budget (OvsStage *stage, gsize bytes, GError **error)
+{
+  if (bytes <= stage->config.staging_budget && stage->staged_bytes <= stage->config.staging_budget - bytes)
+    return TRUE;
+  return ovs_fail (error, OVSTAGE_ERROR_OUT_OF_MEMORY,
+                   "%" G_GSIZE_FORMAT " unsealed bytes and %" G_GSIZE_FORMAT " more, staging-budget is %" G_GUINT64_FORMAT,
+                   stage->staged_bytes, bytes, stage->config.staging_budget);
+}
+
+/* Preparing: memory for everything, so that entering cannot fail. */
+
+static void
+add_buffer (OvsBooking *booking, OvsBuffer *buffer)
+{
+  if (booking->n_buffers++ < G_N_ELEMENTS (booking->few))
+    {
+      booking->few[booking->n_buffers - 1] = buffer;
+      return;
+    }
+  if (booking->more == NULL)
+    booking->more = g_ptr_array_new ();
+  g_ptr_array_add (booking->more, buffer);
+}
+
+static OvsBuffer *
+take_buffer (OvsBooking *booking)
+{
+  guint i = booking->next_buffer++;
+
+  return i < G_N_ELEMENTS (booking->few) ? booking->few[i] : booking->more->pdata[i - G_N_ELEMENTS (booking->few)];
+}
+
+static gboolean
+prepare_buffer (OvsBooking *booking, gsize bytes, GError **error)
+{
+  OvsBuffer *buffer = ovs_pool_alloc (booking->stage->pool, bytes);
+
+  if (buffer == NULL)
+    return out_of_memory (error, bytes);
+  add_buffer (booking, buffer);
+  return TRUE;
+}
+
+/* Memory that was handed over is the staged buffer, when it holds the rows as they are wanted. */
+static gboolean
+can_adopt (const OvsBooking *booking)
+{
+  const OvsRows *rows = &booking->rows;
+  guint bytes = rows->dtype.bits / 8;
+
+  return booking->data->take && rows->compact && rows->index_map == NULL && rows->mask == NULL && (gsize) rows->n_rows == rows->count &&
+         (bytes == 0 || (bytes & (bytes - 1)) != 0 || (guintptr) rows->base % MIN (bytes, 16) == 0);
+}
+
+static gboolean
+prepare_values (OvsBooking *booking, GError **error)
+{
+  OvsBuffer *buffer;
+
+  if (!can_adopt (booking))
+    return prepare_buffer (booking, ovs_booking_get_bytes (booking), error);
+  buffer = ovs_buffer_new_adopted ((gpointer) booking->rows.base, ovs_booking_get_bytes (booking), (GDestroyNotify) ovs_tensor_unref,
+                                   ovs_tensor_ref (booking->rows.tensor));
+  add_buffer (booking, buffer);
+  return TRUE;
+}
+
+static OvsWriteSet *
+ensure_set (OvsBooking *booking, OvsColumn *column)
+{
+  OvsStage *stage = booking->stage;
+  OvsAttr *attr = column->attr;
+  OvsWriteSet *set = ovs_attr_find_set (attr, column, booking->write->ordinal);
+
+  if (set != NULL)
+    return set;
+  set = ovs_write_set_new (column, booking->write->ordinal);
+  ovs_attr_add_set (attr, set);
+  if (attr->dirty_index < 0)
+    {
+      attr->dirty_index = (gint) stage->dirty->len;
+      g_ptr_array_add (stage->dirty, attr);
+    }
+  return set;
+}
+
+/* Takes @rows and @values. */
+static void
+stage_part (OvsBooking *booking, OvsColumn *column, guint32 first, guint32 n, OvsBuffer *rows, OvsBuffer *values,
+            OvsRowPromise *promise, gboolean structural)
+{
+  OvsWriteSet *set = ensure_set (booking, column);
+  gsize before = set->bytes;
+
+  ovs_write_set_add (set, booking->write->op.id, first, n, rows, values, promise, column->n_head_rows);
+  set->structural = set->structural || structural;
+  booking->stage->staged_bytes += set->bytes - before;
+}
+
+static gboolean
+prepare_log (OvsBooking *booking, GError **error)
+{
+  OvsWriteSet *set = ensure_set (booking, booking->only);
+  gsize before = set->bytes;
+  gboolean reserved = ovs_write_set_reserve (set, booking->stage->pool, booking->write->op.id, (guint32) booking->rows.n_selected,
+                                             (guint32) booking->rows.row_size);
+
+  booking->stage->staged_bytes += set->bytes - before;
+  if (reserved)
+    return TRUE;
+  if (set->n_parts == 0)
+    ovs_attr_remove_set (booking->attr, set);
+  return out_of_memory (error, ovs_booking_get_bytes (booking));
+}
+
+static void
+enter_log (OvsBooking *booking)
+{
+  const OvsRows *rows = &booking->rows;
+  guint32 n = (guint32) rows->n_selected, *target;
+  guint8 *data;
+
+  ovs_write_set_append (ensure_set (booking, booking->only), n, (guint32) rows->row_size, &target, &data);
+  if (rows->mask != NULL)
+    {
+      ovs_rows_copy_masked (rows, 0, rows->count, data, target);
+      ovs_transfer_map_rows (booking->binding, target, n);
+      return;
+    }
+  ovs_rows_copy (rows, 0, n, data);
+  for (guint32 i = 0; i < n; i++)
+    target[i] = ovs_binding_get_row (booking->binding, i);
+}
+
+static gboolean
+prepare_plain (OvsBooking *booking, GError **error)
+{
+  if (booking->rows.mask != NULL && !prepare_buffer (booking, booking->rows.n_selected * sizeof (guint32), error))
+    return FALSE;
+  return prepare_values (booking, error);
+}
+
+static void
+enter_plain (OvsBooking *booking)
+{
+  const OvsRows *rows = &booking->rows;
+  OvsBinding *binding = booking->binding;
+  OvsBuffer *row_numbers = rows->mask != NULL ? take_buffer (booking) : NULL;
+  OvsBuffer *values = take_buffer (booking);
+  OvsRowPromise *promise = NULL;
+
+  if (values->origin == OVS_BUFFER_ADOPTED)
+    ;
+  else if (booking->locked)
+    ovs_transfer_elements (rows, values, row_numbers, binding, 0, rows->count, 0);
+  else
+    {
+      booking->transfers = ovs_transfer_new (NULL, rows, values, row_numbers, binding);
+      if (row_numbers != NULL)
+        promise = booking->transfers->promise = ovs_row_promise_new (rows->mask, rows->count, binding->first, binding->rows);
+    }
+
+  if (row_numbers == NULL && binding->rows != NULL)
+    row_numbers = ovs_buffer_ref (binding->rows);
+  stage_part (booking, booking->only, row_numbers == NULL ? binding->first : 0, (guint32) rows->n_selected, row_numbers, values,
+              promise, FALSE);
+}
+
+static void
+add_live (OvsStage *stage, guint32 prim)
+{
+  if (prim >= stage->n_live)
+    {
+      gsize n = MAX ((gsize) prim + 1, stage->n_live + stage->n_live / 2);
+
+      n = MAX (n, 64);
+      stage->live = g_renew (guint32, stage->live, n);
+      memset (stage->live + stage->n_live, 0, sizeof (guint32) * (n - stage->n_live));
+      stage->n_live = n;
+    }
+  stage->live[prim]++;
+}
+
+/* The column for prims that do not have the attribute. A list that is mostly written becomes its layout. */
+static OvsColumn *
+ensure_column (OvsBooking *booking, guint32 n_new)
+{
+  OvsStage *stage = booking->stage;
+  OvstagePathList *list = booking->query->list;
+  OvsColumn *column;
+
+  booking->attr = ovs_stage_ensure_attr (stage, booking->attribute);
+  column = ovs_attr_find_column (booking->attr, &booking->schema);
+  if (column == NULL)
+    {
+      g_autoptr (OvsLayout) layout = NULL;
+
+      layout = (guint64) n_new * 2 >= list->n ? ovs_layout_ref (ovs_stage_ensure_layout (stage, list)) : ovs_layout_new (NULL);
+      column = ovs_attr_add_column (booking->attr, &booking->schema, (guint32) booking->rows.row_size, layout);
+    }
+  return column;
+}
+
+static gboolean
+is_run (const guint32 *rows, guint32 n)
+{
+  for (guint32 i = 1; i < n; i++)
+    if (rows[i] != rows[0] + i)
+      return FALSE;
+  return TRUE;
+}
+
+/* The elements of @elements, as a payload of their own. */
+static void
+select_rows (const OvsRows *rows, const guint32 *elements, guint32 n, OvsRows *selected)
+{
+  guint32 *map = g_atomic_rc_box_alloc (sizeof (guint32) * n);
+
+  for (guint32 i = 0; i < n; i++)
+    map[i] = rows->index_map != NULL ? rows->index_map[elements[i]] : elements[i];
+  *selected = *rows;
+  selected->index_map = map;
+  selected->mask = NULL;
+  selected->count = n;
+  selected->n_selected = n;
+}
+
+/* The part of @column: @n elements, whose prims are or will be there. */
+static void
+enter_elements (OvsBooking *booking, OvsColumn *column, const guint32 *elements, guint32 n)
+{
+  OvsBuffer *row_numbers = take_buffer (booking);
+  OvsBuffer *values = take_buffer (booking);
+  OvsStage *stage = booking->stage;
+  OvstagePathList *list = booking->query->list;
+  guint32 *rows = (guint32 *) row_numbers->data;
+  g_autofree guint32 *prims = g_new (guint32, n);
+  gboolean structural = FALSE;
+  OvsRows selected;
+
+  for (guint32 i = 0; i < n; i++)
+    prims[i] = list->ids[elements[i]];
+  ovs_column_ensure_rows (column, prims, n, rows);
+  for (guint32 i = 0; i < n; i++)
+    {
+      guint32 element = elements[i];
+
+      if (booking->state[element] != 0)
+        continue;
+      structural = TRUE;
+      if ((booking->above == NULL || !booking->above[element]) && ovs_column_set_head_live (column, rows[i]))
+        add_live (stage, prims[i]);
+    }
+  if (structural)
+    ovs_attr_note_structure (column->attr, booking->write->ordinal);
+
+  select_rows (&booking->rows, elements, n, &selected);
+  booking->transfers = ovs_transfer_new (booking->transfers, &selected, values, NULL, NULL);
+  booking->transfers->owns_map = TRUE;
+  if (is_run (rows, n))
+    {
+      guint32 first = rows[0];
+
+      g_clear_pointer (&row_numbers, ovs_buffer_unref);
+      stage_part (booking, column, first, n, NULL, values, NULL, structural);
+    }
+  else
+    stage_part (booking, column, 0, n, row_numbers, values, NULL, structural);
+}
+
+/* How many targets each column will have, by 1 + its index; [0]: those of a column that is not there yet. */
+static guint32 *
+count_targets (OvsBooking *booking, OvsColumn **joined)
+{
+  guint32 *n_of = g_new0 (guint32, (booking->attr != NULL ? booking->attr->columns->len : 0) + 1);
+
+  for (guint32 i = 0; i < booking->rows.count; i++)
+    if (is_selected (&booking->rows, i))
+      n_of[booking->state[i]]++;
+
+  /* Prims that appear join a column of their schema, whether other targets stand in it or not. */
+  *joined = n_of[0] > 0 && booking->attr != NULL ? ovs_attr_find_column (booking->attr, &booking->schema) : NULL;
+  if (*joined != NULL)
+    {
+      n_of[(*joined)->index + 1] += n_of[0];
+      n_of[0] = 0;
+    }
+  return n_of;
+}
+
+static gboolean
+prepare_each (OvsBooking *booking, GError **error)
+{
+  guint n_columns = booking->attr != NULL ? booking->attr->columns->len : 0;
+  OvsColumn *joined;
+  g_autofree guint32 *n_of = count_targets (booking, &joined);
+
+  for (guint c = 0; c <= n_columns; c++)
+    if (n_of[c] > 0 && (!prepare_buffer (booking, (gsize) n_of[c] * sizeof (guint32), error) ||
+                        !prepare_buffer (booking, (gsize) n_of[c] * booking->rows.row_size, error)))
+      return FALSE;
+  return TRUE;
+}
+
+static void
+enter_each (OvsBooking *booking)
+{
+  const OvsRows *rows = &booking->rows;
+  guint n_columns = booking->attr != NULL ? booking->attr->columns->len : 0;
+  OvsColumn *joined;
+  g_autofree guint32 *n_of = count_targets (booking, &joined);
+  g_autofree guint32 *elements = g_new (guint32, rows->n_selected);
+
+  if (n_of[0] > 0)
+    joined = ensure_column (booking, n_of[0]);
+  for (guint c = 0; c <= n_columns; c++)
+    {
+      OvsColumn *column = c > 0 ? booking->attr->columns->pdata[c - 1] : joined;
+      guint32 n = 0;
+
+      if (n_of[c] == 0)
+        continue;
+      for (guint32 i = 0; i < rows->count; i++)
+        if (is_selected (rows, i) && (booking->state[i] == c || (booking->state[i] == 0 && column == joined)))
+          elements[n++] = i;
+      enter_elements (booking, column, elements, n);
+    }
+}
+
+static void
+enter_first (OvsBooking *booking)
+{
+  const OvsRows *rows = &booking->rows;
+  OvsBuffer *values = take_buffer (booking);
+  OvsColumn *column = ensure_column (booking, rows->count);
+
+  ovs_column_set_head_all (column, rows->count);
+  for (guint32 i = 0; i < rows->count; i++)
+    add_live (booking->stage, booking->query->list->ids[i]);
+  ovs_attr_note_structure (column->attr, booking->write->ordinal);
+  if (values->origin == OVS_BUFFER_ADOPTED)
+    ;
+  else if (booking->locked)
+    ovs_rows_copy (rows, 0, rows->count, values->data);
+  else
+    booking->transfers = ovs_transfer_new (NULL, rows, values, NULL, NULL);
+  stage_part (booking, column, 0, rows->count, NULL, values, NULL, TRUE);
+}
+
+static gboolean
+check_floor (OvsBooking *booking, GError **error)
+{
+  guint64 floor = ovs_floors_get (&booking->stage->closing, booking->attribute);
+
+  return booking->write->ordinal > floor ||
+         ovs_fail (error, OVSTAGE_ERROR_WRITE_FLOOR_VIOLATION,
+                   "ordinal is %" G_GUINT64_FORMAT ", expected above the write floor of '%s', %" G_GUINT64_FORMAT,
+                   booking->write->ordinal, ovs_stage_name (booking->stage, booking->attribute), floor);
+}
+
+static void
+find_targets (OvsBooking *booking)
+{
+  booking->attr = ovs_stage_get_attr (booking->stage, booking->attribute);
+  booking->only = find_only_column (booking);
+  if (booking->only == NULL)
+    find_state (booking);
+}
+
+static gboolean
+prepare (OvsBooking *booking, gboolean alone, GError **error)
+{
+  const OvsRows *rows = &booking->rows;
+
+  if (booking->only != NULL)
+    {
+      /* Room in an open part is not given back, so nothing may fail after it was reserved. */
+      if (alone && booking->locked && rows->n_selected < booking->only->n_head_rows && ovs_booking_get_bytes (booking) <= LOG_LIMIT &&
+          !booking->data->take)
+        {
+          booking->way = OVS_WAY_LOG;
+          return prepare_log (booking, error);
+        }
+      booking->way = OVS_WAY_PLAIN;
+      return prepare_plain (booking, error);
+    }
+  if ((booking->attr == NULL || booking->attr->columns->len == 0) && rows->mask == NULL &&
+      (guint64) rows->count * 2 >= booking->query->list->n)
+    {
+      booking->way = OVS_WAY_FIRST;
+      return prepare_values (booking, error);
+    }
+  booking->way = OVS_WAY_EACH;
+  return prepare_each (booking, error);
+}
+
+static void
+enter (OvsBooking *booking)
+{
+  switch (booking->way)
+    {
+    case OVS_WAY_LOG:
+      enter_log (booking);
+      break;
+    case OVS_WAY_PLAIN:
+      enter_plain (booking);
+      break;
+    case OVS_WAY_FIRST:
+      enter_first (booking);
+      break;
+    case OVS_WAY_EACH:
+    default:
+      enter_each (booking);
+      break;
+    }
+}
+
+void
+ovs_booking_begin (OvsBooking *booking, OvsWrite *write, OvsQuery *query, const OvsAttributeWrite *entry, OvstagePrimMode prim_mode)
+{
+  booking->stage = write->op.stage;
+  booking->query = query;
+  booking->write = write;
+  booking->attribute = (guint32) entry->attribute;
+  booking->data = entry->data;
+  booking->prim_mode = prim_mode;
+  booking->locked = FALSE;
+  booking->schema = (OvsSchema){ booking->rows.dtype, FALSE, entry->data->semantic };
+  booking->attr = NULL;
+  booking->only = NULL;
+  booking->binding = NULL;
+  booking->state = NULL;
+  booking->above = NULL;
+  booking->more = NULL;
+  booking->n_buffers = booking->next_buffer = 0;
+  booking->transfers = NULL;
+}
+
+void
+ovs_booking_clear (OvsBooking *booking)
+{
+  while (booking->next_buffer < booking->n_buffers)
+    ovs_buffer_unref (take_buffer (booking));
+  g_clear_pointer (&booking->more, g_ptr_array_unref);
+  g_clear_pointer (&booking->binding, ovs_binding_unref);
+  g_free (booking->state);
+  g_free (booking->above);
+}
+
+gboolean
+ovs_bookings_book (OvsBooking *bookings, gsize n, OvsWrite *write, const OvstagePlacement *placement, GError **error)
+{
+  OvsStage *stage = write->op.stage;
+  gsize bytes = 0;
+
+  if (!ovs_stage_check_open (stage, error))
+    return FALSE;
+  for (gsize i = 0; i < n; i++)
+    if (!check_floor (&bookings[i], error))
+      return FALSE;
+  for (gsize i = 0; i < n; i++)
+    {
+      find_targets (&bookings[i]);
+      if (!check_prim_mode (&bookings[i], error))
+        return FALSE;
+    }
+  for (gsize i = 0; i < n; i++)
+    {
+      if (!check_schema (&bookings[i], error))
+        return FALSE;
+      bytes += ovs_booking_get_bytes (&bookings[i]);
+    }
+  if (!ovs_check_placement (placement, error) || !check_budget (stage, bytes, error) ||
+      (!bookings[0].locked && !ovs_stage_check_queue (stage, error)))
+    return FALSE;
+
+  ovs_op_book (&write->op);
+  for (gsize i = 0; i < n; i++)
+    if (!prepare (&bookings[i], n == 1, error))
+      return FALSE;
+  for (gsize i = 0; i < n; i++)
+    enter (&bookings[i]);
+  return TRUE;
+}
+
+OvsTransfer *
+ovs_bookings_take_transfers (OvsBooking *bookings, gsize n)
+{
+  OvsTransfer *all = NULL;
+
+  for (gsize i = 0; i < n; i++)
+    while (bookings[i].transfers != NULL)
+      {
+        OvsTransfer *transfer = bookings[i].transfers;
+
+        bookings[i].transfers = transfer->next;
+        transfer->next = all;
+        all = transfer;
+      }
+  return all;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later
+ * SPDX-FileCopyrightText: 2026 The libovstage authors
+ */
+
+/* Booking a write: every check against the state as of (ordinal, now), the memory
+ * it needs, and its entry into the write sets. Of the rules of BEHAVIOUR, the tiers
+ * from the floor on live here. */
+
+#pragma once
+
+#include "op/ovs-op-private.h"
+#include "op/ovs-op-transfer.h"
+
+/* How a write enters the write sets. */
+typedef enum
+{
+  OVS_WAY_LOG,   /* a few rows of one column: into its open part */
+  OVS_WAY_PLAIN, /* every target is carried by one column already: nothing appears and nothing moves */
+  OVS_WAY_FIRST, /* the usual first write: every element, in the order of the list, into a new column */
+  OVS_WAY_EACH,  /* prims appear, or the targets stand in several columns: one part for each of these */
+} OvsBookingWay;
+
+/* One attribute that is being written. Stage lock held from find_targets() on. */
+typedef struct
+{
+  OvsStage *stage;
+  OvsQuery *query;
+  OvsWrite *write;
+  guint32 attribute;
+  OvstageWriteData *data;
+  OvstagePrimMode prim_mode;
+  gboolean locked; /* the bytes are moved while the lock is held */
+  OvsSchema schema;
+  OvsRows rows;
+
+  OvsAttr *attr; /* (nullable) */
+  OvsColumn *only;     /* (nullable) the column that carries every target, at ... */
+  OvsBinding *binding; /* (owned) (nullable) ... these rows */
+  guint16 *state; /* (owned) (nullable) of each element: 1 + column that carries it as of the ordinal, 0 for none */
+  guint8 *above;  /* (owned) (nullable) of each element: something is staged on it at a higher ordinal */
+
+  OvsBookingWay way;
+  OvsBuffer *few[2];    /* (owned) what the way needs, in the order of its use, */
+  GPtrArray *more;      /* (owned) (nullable) and from the third on */
+  guint n_buffers;
+  guint next_buffer;
+  OvsTransfer *transfers; /* (owned) */
+} OvsBooking;
+
+/* @booking->rows is resolved already. */
+void ovs_booking_begin (OvsBooking *booking, OvsWrite *write, OvsQuery *query, const OvsAttributeWrite *entry,
+                        OvstagePrimMode prim_mode);
+void ovs_booking_clear (OvsBooking *booking);
+
+static inline gsize
+ovs_booking_get_bytes (const OvsBooking *booking)
+{
+  return booking->rows.n_selected * booking->rows.row_size;
+}
+
+/* Stage lock held. Everything of a write but the bytes that are left in the transfers. Faults are told tier by tier over all
+ * entries; nothing is there before all of them passed. */
+gboolean ovs_bookings_book (OvsBooking *bookings, gsize n, OvsWrite *write, const OvstagePlacement *placement, GError **error);
+OvsTransfer *ovs_bookings_take_transfers (OvsBooking *bookings, gsize n);
