@@ -28,6 +28,8 @@ ovs_attr_new (guint32 token)
   attr->dirty_index = -1;
   attr->columns = g_ptr_array_new_with_free_func ((GDestroyNotify) free_column);
   attr->sets = g_ptr_array_new_with_free_func ((GDestroyNotify) ovs_write_set_free);
+  attr->deletes = ovs_deletes_new ();
+  attr->deaths = g_ptr_array_new_with_free_func ((GDestroyNotify) ovs_deaths_unref);
   attr->generations = g_array_new (FALSE, FALSE, sizeof (OvsGeneration));
   return attr;
 }
@@ -37,6 +39,8 @@ ovs_attr_free (OvsAttr *attr)
 {
   g_ptr_array_unref (attr->sets);
   g_free (attr->spare_set);
+  g_ptr_array_unref (attr->deletes);
+  g_ptr_array_unref (attr->deaths);
   g_ptr_array_unref (attr->columns);
   g_array_unref (attr->generations);
   g_free (attr);
@@ -133,7 +137,56 @@ ovs_attr_remove_sets (OvsAttr *attr, guint n)
 guint64
 ovs_attr_get_last_ordinal (OvsAttr *attr)
 {
-  return attr->sets->len > 0 ? ((OvsWriteSet *) attr->sets->pdata[attr->sets->len - 1])->ordinal : 0;
+  guint64 last = attr->sets->len > 0 ? ((OvsWriteSet *) attr->sets->pdata[attr->sets->len - 1])->ordinal : 0;
+
+  return MAX (last, ovs_deletes_get_last (attr->deletes));
+}
+
+static gint
+compare_entries (gconstpointer a, gconstpointer b)
+{
+  const OvsEntry *x = a, *y = b;
+
+  if (x->ordinal != y->ordinal)
+    return x->ordinal < y->ordinal ? -1 : 1;
+  return x->seq < y->seq ? -1 : x->seq > y->seq;
+}
+
+static void
+add_deletes (GArray *entries, const OvsDeletes *deletes, guint64 floor, guint64 ordinal)
+{
+  for (guint i = 0; i < deletes->len; i++)
+    {
+      const OvsDelete *delete = deletes->pdata[i];
+      OvsEntry entry = { delete->ordinal, delete->seq, NULL, NULL, delete };
+
+      if (delete->ordinal > floor && delete->ordinal <= ordinal)
+        g_array_append_val (entries, entry);
+    }
+}
+
+GArray *
+ovs_attr_list_entries (OvsAttr *attr, const OvsDeletes *prim_deletes, guint64 floor, guint64 ordinal)
+{
+  GArray *entries = g_array_new (FALSE, FALSE, sizeof (OvsEntry));
+  guint n_sets = attr != NULL ? ovs_attr_count_sets (attr, ordinal) : 0;
+
+  for (guint i = 0; i < n_sets; i++)
+    {
+      OvsWriteSet *set = attr->sets->pdata[i];
+
+      for (guint p = 0; p < set->n_parts; p++)
+        {
+          OvsEntry entry = { set->ordinal, set->parts[p].seq, set, &set->parts[p], NULL };
+
+          g_array_append_val (entries, entry);
+        }
+    }
+  if (attr != NULL)
+    add_deletes (entries, attr->deletes, 0, ordinal);
+  add_deletes (entries, prim_deletes, floor, ordinal);
+  g_array_sort (entries, compare_entries);
+  return entries;
 }
 
 guint64
@@ -255,11 +308,77 @@ ovs_column_set_head_live (OvsColumn *column, guint32 row)
   return TRUE;
 }
 
+gboolean
+ovs_column_clear_head_live (OvsColumn *column, guint32 row)
+{
+  if (!ovs_column_is_head_live (column, row))
+    return FALSE;
+  if (column->head_live == NULL)
+    {
+      column->head_live = ovs_bits_new (column->n_head_rows, TRUE);
+      if (column->head_live == NULL)
+        g_error ("out of memory for %u rows", column->n_head_rows);
+    }
+  ovs_bits_clear (column->head_live, row);
+  column->n_head_live--;
+  return TRUE;
+}
+
 void
 ovs_column_set_head_all (OvsColumn *column, guint32 n)
 {
   g_clear_pointer (&column->head_live, ovs_bits_unref);
   column->n_head_rows = column->n_head_live = n;
+}
+
+OvsDeaths *
+ovs_deaths_new (guint64 ordinal, const guint32 *prims, guint32 n)
+{
+  OvsDeaths *deaths = g_malloc (sizeof *deaths + sizeof *prims * n);
+
+  deaths->refs = 1;
+  deaths->ordinal = ordinal;
+  deaths->n = n;
+  memcpy (deaths->prims, prims, sizeof *prims * n);
+  return deaths;
+}
+
+OvsDeaths *
+ovs_deaths_ref (OvsDeaths *deaths)
+{
+  g_atomic_int_inc (&deaths->refs);
+  return deaths;
+}
+
+void
+ovs_deaths_unref (OvsDeaths *deaths)
+{
+  if (g_atomic_int_dec_and_test (&deaths->refs))
+    g_free (deaths);
+}
+
+static gsize
+deaths_bytes (const OvsDeaths *deaths)
+{
+  return sizeof *deaths + sizeof (guint32) * deaths->n;
+}
+
+void
+ovs_attr_add_deaths (OvsAttr *attr, OvsDeaths *deaths, gsize budget)
+{
+  guint n = 0;
+
+  g_ptr_array_add (attr->deaths, deaths);
+  attr->death_bytes += deaths_bytes (deaths);
+  while (attr->death_bytes > budget && n + 1 < attr->deaths->len)
+    {
+      const OvsDeaths *oldest = attr->deaths->pdata[n++];
+
+      attr->death_bytes -= deaths_bytes (oldest);
+      attr->death_frontier = oldest->ordinal;
+    }
+  if (n > 0)
+    g_ptr_array_remove_range (attr->deaths, 0, n);
 }
 
 OvsDelta *

@@ -32,6 +32,15 @@ typedef struct
   OvsTarget targets[];
 } OvsDelta;
 
+/* The prims that ceased to carry an attribute at an ordinal. Never changed once made. */
+typedef struct
+{
+  gint refs; /* (atomic) */
+  guint64 ordinal;
+  guint32 n;
+  guint32 prims[];
+} OvsDeaths;
+
 struct _OvsColumn
 {
   OvsAttr *attr;
@@ -65,6 +74,11 @@ struct _OvsAttr
   gint dirty_index;      /* in the stage's list of attributes with staged work; -1: not there */
   GPtrArray *columns;    /* (owned) OvsColumn */
   GPtrArray *sets;       /* (owned) OvsWriteSet, ordinals ascending */
+  OvsDeletes *deletes;   /* (owned) of this attribute alone */
+  GPtrArray *deaths;     /* (owned) OvsDeaths, ordinals ascending */
+  gsize death_bytes;
+  guint64 death_frontier; /* deaths up to here are forgotten */
+  guint64 killed_until;  /* a delete of whole prims up to this ordinal is to be folded in */
   OvsWriteSet *spare_set; /* (owned) (nullable) one that was sealed, to be used again */
   guint64 structure_max; /* at this ordinal and above, the head tells what exists; 0: nothing structural is staged */
   GArray *generations;   /* (owned) OvsGeneration, ordinals ascending: of the set and order of prims, as sealed */
@@ -84,7 +98,20 @@ void ovs_attr_remove_set (OvsAttr *attr, OvsWriteSet *set);
 void ovs_attr_remove_sets (OvsAttr *attr, guint n);
 /* The number of sets at or below @ordinal. */
 guint ovs_attr_count_sets (OvsAttr *attr, guint64 ordinal);
-/* The highest ordinal with a set; 0 for none. */
+/* One entry of the fold: a part of a set, or a delete. */
+typedef struct
+{
+  guint64 ordinal;
+  guint64 seq;
+  OvsWriteSet *set;
+  OvsPart *part;           /* (nullable) NULL: a delete */
+  const OvsDelete *delete;
+} OvsEntry;
+
+/* Everything staged at or below @ordinal in (ordinal, submission) order. @prim_deletes: of whole prims; those at or below
+ * @floor, what is sealed of the attribute, do not touch it. @attr: (nullable) */
+GArray *ovs_attr_list_entries (OvsAttr *attr, const OvsDeletes *prim_deletes, guint64 floor, guint64 ordinal);
+/* The highest ordinal with a set or a delete of its own; 0 for none. */
 guint64 ovs_attr_get_last_ordinal (OvsAttr *attr);
 guint64 ovs_attr_get_generation (OvsAttr *attr, guint64 ordinal);
 /* Notes a structural write at @ordinal: below this and everything staged, the head no longer tells what exists. */
@@ -111,6 +138,8 @@ ovs_column_is_head_live (const OvsColumn *column, guint32 row)
 void ovs_column_ensure_rows (OvsColumn *column, const guint32 *prims, guint32 n, guint32 *rows);
 /* Tells whether the row was not live. */
 gboolean ovs_column_set_head_live (OvsColumn *column, guint32 row);
+/* Tells whether the row was live. */
+gboolean ovs_column_clear_head_live (OvsColumn *column, guint32 row);
 /* Rows [0, n) are all of the head, and live. */
 void ovs_column_set_head_all (OvsColumn *column, guint32 n);
 
@@ -120,3 +149,9 @@ void ovs_delta_unref (OvsDelta *delta);
 /* Takes @delta. Forgets what no read can ask about any more and, beyond @budget bytes, the oldest. */
 void ovs_column_add_delta (OvsColumn *column, OvsDelta *delta, gsize budget);
 void ovs_column_note_change_of_all (OvsColumn *column, guint64 ordinal, gsize budget);
+
+OvsDeaths *ovs_deaths_new (guint64 ordinal, const guint32 *prims, guint32 n);
+OvsDeaths *ovs_deaths_ref (OvsDeaths *deaths);
+void ovs_deaths_unref (OvsDeaths *deaths);
+/* Takes @deaths. Forgets the oldest beyond @budget bytes. */
+void ovs_attr_add_deaths (OvsAttr *attr, OvsDeaths *deaths, gsize budget);

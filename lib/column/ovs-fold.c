@@ -53,7 +53,8 @@ struct _FoldAttr
   guint64 ordinal;
   guint n_sets;
   FoldColumn *columns;
-  GArray *changes; /* (owned) (nullable) guint64, ordinals at which prims appeared or moved */
+  GArray *changes; /* (owned) (nullable) guint64, ordinals at which prims appeared, went or moved */
+  GPtrArray *deaths; /* (owned) (nullable) OvsDeaths */
   FoldColumn first_column; /* one of columns, if there is one: most attributes have no more */
 };
 
@@ -122,6 +123,7 @@ ovs_fold_clear (OvsFold *fold)
             g_free (column);
         }
       g_clear_pointer (&attr->changes, g_array_unref);
+      g_clear_pointer (&attr->deaths, g_ptr_array_unref);
       if (attr != &fold->first_attr)
         g_free (attr);
     }
@@ -198,17 +200,22 @@ get_step (FoldColumn *column, guint64 ordinal)
   return step;
 }
 
-/* The step's own copy of its bitmap, to be changed, for @n_rows rows. */
+/* Sees to it that the step's bitmap is its own, to be changed, and has room for @n_rows rows. A shared one is the state
+ * of another step or version. */
 static gboolean
-open_live (Step *step, guint32 n_rows)
+own_live (Step *step, guint32 n_rows)
 {
-  OvsBits *live = ovs_bits_new_from (step->live, step->n_rows, MAX (n_rows, step->n_rows));
+  OvsBits *live;
 
+  n_rows = MAX (n_rows, step->n_rows);
+  if (step->live != NULL && step->live->n == n_rows && g_atomic_int_get (&step->live->refs) == 1)
+    return TRUE;
+  live = ovs_bits_new_from (step->live, step->n_rows, n_rows);
   if (live == NULL)
     return FALSE;
   g_clear_pointer (&step->live, ovs_bits_unref);
   step->live = live;
-  step->n_rows = live->n;
+  step->n_rows = n_rows;
   return TRUE;
 }
 
@@ -238,12 +245,34 @@ log_structure (OvsFold *fold, guint64 ordinal, guint32 prim, gint by)
   g_array_append_val (fold->structure, change);
 }
 
+static gboolean
+add_part (OvsFold *fold, Step *step, const OvsWriteSet *set, const OvsPart *part, gboolean *changed)
+{
+  const guint32 *rows = ovs_part_get_rows (part);
+  guint32 end = ovs_part_get_end (part);
+
+  if (step->live == NULL && end <= step->n_rows)
+    return TRUE;
+  if (!own_live (step, end))
+    return FALSE;
+  for (guint32 j = 0; j < part->n; j++)
+    {
+      guint32 row = rows != NULL ? rows[j] : part->first + j;
+
+      if (!ovs_bits_set (step->live, row))
+        continue;
+      step->n_live++;
+      *changed = TRUE;
+      log_structure (fold, set->ordinal, ovs_layout_get_prim (set->column->layout, row), 1);
+    }
+  close_live (step);
+  return TRUE;
+}
+
 /* Makes the rows of a structural set live. Tells in @changed whether one was not. */
 static gboolean
 add_rows (OvsFold *fold, Step *step, const OvsWriteSet *set, gboolean *changed)
 {
-  guint32 end = step->n_rows;
-
   if (set->ordinal <= fold->context.lowest_floor && is_whole_run (set, step))
     {
       *changed = set->parts[0].n != step->n_live;
@@ -251,116 +280,218 @@ add_rows (OvsFold *fold, Step *step, const OvsWriteSet *set, gboolean *changed)
       step->n_rows = step->n_live = set->parts[0].n;
       return TRUE;
     }
-
   for (guint i = 0; i < set->n_parts; i++)
-    end = MAX (end, ovs_part_get_end (&set->parts[i]));
-  if (step->live == NULL && end == step->n_rows)
-    return TRUE;
-  if (!open_live (step, end))
-    return FALSE;
-  for (guint i = 0; i < set->n_parts; i++)
-    {
-      const OvsPart *part = &set->parts[i];
-      const guint32 *rows = ovs_part_get_rows (part);
-
-      for (guint32 j = 0; j < part->n; j++)
-        {
-          guint32 row = rows != NULL ? rows[j] : part->first + j;
-
-          if (!ovs_bits_set (step->live, row))
-            continue;
-          step->n_live++;
-          *changed = TRUE;
-          log_structure (fold, set->ordinal, ovs_layout_get_prim (set->column->layout, row), 1);
-        }
-    }
-  close_live (step);
+    if (!add_part (fold, step, set, &set->parts[i], changed))
+      return FALSE;
   return TRUE;
 }
 
-/* Takes the prims of a structural set out of every other column of the attribute. */
-static gboolean
-move_rows (OvsFold *fold, FoldAttr *attr, const OvsWriteSet *set, gboolean *changed)
+static FoldColumn *
+find_column (FoldAttr *attr, OvsColumn *column)
 {
+  for (FoldColumn *known = attr->columns; known != NULL; known = known->next)
+    if (known->column == column)
+      return known;
+  return NULL;
+}
+
+/* Takes one prim out of a column, if it is there at this point of the fold. */
+static gboolean
+remove_prim (FoldAttr *attr, OvsColumn *column, guint64 ordinal, guint32 prim, gboolean *removed)
+{
+  guint32 row = ovs_layout_find (column->layout, prim);
+  FoldColumn *fold_column = find_column (attr, column);
+  Step *step;
+  OvsBits *live;
+  guint32 n_rows, n_live;
+
+  *removed = FALSE;
+  if (row == OVS_INDEX_NONE || (fold_column == NULL && ovs_column_get_current (column) == NULL))
+    return TRUE;
+  if (fold_column == NULL)
+    fold_column = get_column (attr, column);
+  get_state (fold_column, &live, &n_rows, &n_live);
+  if (row >= n_rows || (live != NULL && !ovs_bits_get (live, row)))
+    return TRUE;
+  step = get_step (fold_column, ordinal);
+  if (!own_live (step, 0))
+    return FALSE;
+  ovs_bits_clear (step->live, row);
+  step->n_live--;
+  *removed = TRUE;
+  return TRUE;
+}
+
+/* Takes the prims of a part out of every other column of the attribute. */
+static gboolean
+move_part (OvsFold *fold, FoldAttr *attr, const OvsWriteSet *set, const OvsPart *part, gboolean *changed)
+{
+  const guint32 *rows = ovs_part_get_rows (part);
+
   for (guint c = 0; c < attr->attr->columns->len; c++)
     {
       OvsColumn *other = attr->attr->columns->pdata[c];
-      const OvsVersion *current = ovs_column_get_current (other);
-      FoldColumn *column = NULL;
-      Step *step = NULL;
 
-      if (other == set->column)
+      if (other == set->column || (find_column (attr, other) == NULL && ovs_column_get_current (other) == NULL))
         continue;
-      for (FoldColumn *known = attr->columns; known != NULL; known = known->next)
-        if (known->column == other)
-          column = known;
-      if (column == NULL && current == NULL)
-        continue;
-
-      for (guint i = 0; i < set->n_parts; i++)
+      for (guint32 j = 0; j < part->n; j++)
         {
-          const OvsPart *part = &set->parts[i];
-          const guint32 *rows = ovs_part_get_rows (part);
+          guint32 prim = ovs_layout_get_prim (set->column->layout, rows != NULL ? rows[j] : part->first + j);
+          gboolean removed;
 
-          for (guint32 j = 0; j < part->n; j++)
-            {
-              guint32 prim = ovs_layout_get_prim (set->column->layout, rows != NULL ? rows[j] : part->first + j);
-              guint32 row = ovs_layout_find (other->layout, prim);
-              OvsBits *live;
-              guint32 n_rows, n_live;
-
-              if (row == OVS_INDEX_NONE)
-                continue;
-              if (step == NULL)
-                {
-                  column = get_column (attr, other);
-                  get_state (column, &live, &n_rows, &n_live);
-                  if (row >= n_rows || (live != NULL && !ovs_bits_get (live, row)))
-                    continue;
-                  step = get_step (column, set->ordinal);
-                  if (!open_live (step, 0))
-                    return FALSE;
-                }
-              if (row < step->n_rows && ovs_bits_clear (step->live, row))
-                {
-                  step->n_live--;
-                  column->moved = TRUE;
-                  *changed = TRUE;
-                  log_structure (fold, set->ordinal, prim, -1);
-                }
-            }
+          if (!remove_prim (attr, other, set->ordinal, prim, &removed))
+            return FALSE;
+          if (!removed)
+            continue;
+          find_column (attr, other)->moved = TRUE;
+          *changed = TRUE;
+          log_structure (fold, set->ordinal, prim, -1);
         }
-      if (step != NULL)
-        close_live (step);
+    }
+  return TRUE;
+}
+
+static void
+note_layout_change (FoldAttr *attr, guint64 ordinal)
+{
+  if (attr->changes == NULL)
+    attr->changes = g_array_new (FALSE, FALSE, sizeof (guint64));
+  if (attr->changes->len == 0 || g_array_index (attr->changes, guint64, attr->changes->len - 1) != ordinal)
+    g_array_append_val (attr->changes, ordinal);
+}
+
+/* The deletes of an ordinal kill what is there at their place in the order. */
+static gboolean
+apply_delete (OvsFold *fold, FoldAttr *attr, const OvsDelete *delete, GArray *dead)
+{
+  for (guint32 i = 0; i < delete->list->n; i++)
+    for (guint c = 0; c < attr->attr->columns->len; c++)
+      {
+        OvsColumn *column = attr->attr->columns->pdata[c];
+        gboolean removed;
+
+        if (!remove_prim (attr, column, delete->ordinal, delete->list->ids[i], &removed))
+          return FALSE;
+        if (!removed)
+          continue;
+        find_column (attr, column)->moved = TRUE;
+        g_array_append_val (dead, delete->list->ids[i]);
+        log_structure (fold, delete->ordinal, delete->list->ids[i], -1);
+      }
+  return TRUE;
+}
+
+static gboolean
+same_rows (const OvsBits *a, guint32 n_a, const OvsBits *b, guint32 n_b)
+{
+  for (guint32 i = 0; i < MAX (n_a, n_b); i++)
+    if ((i < n_a && (a == NULL || ovs_bits_get (a, i))) != (i < n_b && (b == NULL || ovs_bits_get (b, i))))
+      return FALSE;
+  return TRUE;
+}
+
+/* Whether an ordinal left the set of prims as it was: gone and back within one is no change. */
+static gboolean
+step_changes_rows (const FoldColumn *column)
+{
+  const Step *step = &column->steps[column->n_steps - 1];
+  const Step *before = column->n_steps > 1 ? step - 1 : NULL;
+  const OvsVersion *current = ovs_column_get_current (column->column);
+
+  if (before != NULL)
+    return !same_rows (before->live, before->n_rows, step->live, step->n_rows);
+  if (current != NULL)
+    return !same_rows (current->live, current->n_rows, step->live, step->n_rows);
+  return step->n_live > 0;
+}
+
+static void
+end_ordinal (FoldAttr *attr, guint64 ordinal, GArray *dead)
+{
+  for (FoldColumn *column = attr->columns; column != NULL; column = column->next)
+    {
+      Step *step = column->n_steps > 0 ? &column->steps[column->n_steps - 1] : NULL;
+
+      if (step == NULL || step->ordinal != ordinal)
+        continue;
+      close_live (step);
+      if (step_changes_rows (column))
+        note_layout_change (attr, ordinal);
+    }
+  if (dead->len > 0)
+    {
+      if (attr->deaths == NULL)
+        attr->deaths = g_ptr_array_new_with_free_func ((GDestroyNotify) ovs_deaths_unref);
+      g_ptr_array_add (attr->deaths, ovs_deaths_new (ordinal, (guint32 *) dead->data, dead->len));
+      g_array_set_size (dead, 0);
+    }
+}
+
+/* With deletes among them, the entries go one by one. */
+static gboolean
+plan_entries (OvsFold *fold, FoldAttr *attr, guint64 floor)
+{
+  g_autoptr (GArray) entries = ovs_attr_list_entries (attr->attr, fold->context.prim_deletes, floor, attr->ordinal);
+  g_autoptr (GArray) dead = g_array_new (FALSE, FALSE, sizeof (guint32));
+
+  for (guint e = 0; e < entries->len; e++)
+    {
+      const OvsEntry *entry = &g_array_index (entries, OvsEntry, e);
+      gboolean changed;
+
+      if (entry->part == NULL)
+        {
+          if (!apply_delete (fold, attr, entry->delete, dead))
+            return FALSE;
+        }
+      else
+        {
+          Step *step = get_step (get_column (attr, entry->set->column), entry->ordinal);
+
+          step->set = entry->set;
+          if (!add_part (fold, step, entry->set, entry->part, &changed) ||
+              (attr->attr->columns->len > 1 && !move_part (fold, attr, entry->set, entry->part, &changed)))
+            return FALSE;
+        }
+      if (e + 1 == entries->len || g_array_index (entries, OvsEntry, e + 1).ordinal != entry->ordinal)
+        end_ordinal (attr, entry->ordinal, dead);
     }
   return TRUE;
 }
 
 static gboolean
-plan_steps (OvsFold *fold, FoldAttr *attr, GError **error)
+plan_sets (OvsFold *fold, FoldAttr *attr)
 {
   for (guint i = 0; i < attr->n_sets; i++)
     {
       OvsWriteSet *set = attr->attr->sets->pdata[i];
-      FoldColumn *column = get_column (attr, set->column);
-      Step *step = get_step (column, set->ordinal);
+      Step *step = get_step (get_column (attr, set->column), set->ordinal);
       gboolean changed = FALSE;
 
       step->set = set;
       if (!set->structural)
         continue;
-      if (!add_rows (fold, step, set, &changed) || (attr->attr->columns->len > 1 && !move_rows (fold, attr, set, &changed)))
-        return ovs_fail (error, OVSTAGE_ERROR_OUT_OF_MEMORY, "advance: no memory for the rows of ordinal %" G_GUINT64_FORMAT,
-                         set->ordinal);
+      if (!add_rows (fold, step, set, &changed))
+        return FALSE;
+      for (guint p = 0; p < set->n_parts && attr->attr->columns->len > 1; p++)
+        if (!move_part (fold, attr, set, &set->parts[p], &changed))
+          return FALSE;
+      for (FoldColumn *column = attr->columns; column != NULL; column = column->next)
+        if (column->n_steps > 0)
+          close_live (&column->steps[column->n_steps - 1]);
       if (changed)
-        {
-          if (attr->changes == NULL)
-            attr->changes = g_array_new (FALSE, FALSE, sizeof (guint64));
-          if (attr->changes->len == 0 || g_array_index (attr->changes, guint64, attr->changes->len - 1) != set->ordinal)
-            g_array_append_val (attr->changes, set->ordinal);
-        }
+        note_layout_change (attr, set->ordinal);
     }
   return TRUE;
+}
+
+static gboolean
+has_deletes (const OvsDeletes *deletes, guint64 floor, guint64 ordinal)
+{
+  for (guint i = 0; i < deletes->len; i++)
+    if (((OvsDelete *) deletes->pdata[i])->ordinal > floor && ((OvsDelete *) deletes->pdata[i])->ordinal <= ordinal)
+      return TRUE;
+  return FALSE;
 }
 
 /* The step or version visible at @pin is kept beside the newest ones. */
@@ -421,6 +552,15 @@ may_fold_in_place (const OvsVersion *base, gboolean keep_base, gsize size)
          ovs_buffer_is_exclusive (base->values) && base->values->capacity >= size;
 }
 
+static gboolean
+has_parts (const FoldColumn *column, guint from, guint s)
+{
+  for (guint i = from; i <= s; i++)
+    if (column->steps[i].set != NULL && column->steps[i].set->n_parts > 0)
+      return TRUE;
+  return FALSE;
+}
+
 /* Finds where the bytes of step @s come from, after those of step @previous (-1: the current version), and makes its
  * version around them. */
 static gboolean
@@ -462,6 +602,12 @@ plan_version (OvsFold *fold, FoldColumn *column, gint previous, guint s)
         }
     }
 
+  if (values == NULL && base != NULL && base->n_rows == step->n_rows && !has_parts (column, step->from_step, s))
+    {
+      /* Rows went, and no bytes came. */
+      values = ovs_buffer_ref (base->values);
+      step->base = NULL;
+    }
   if (values == NULL && base != NULL && previous < 0 && may_fold_in_place (base, column->keep_base, size))
     {
       values = ovs_buffer_ref (base->values);
@@ -520,12 +666,13 @@ plan_column (OvsFold *fold, FoldColumn *column, GError **error)
 }
 
 gboolean
-ovs_fold_plan (OvsFold *fold, OvsAttr *attr, guint64 ordinal, GError **error)
+ovs_fold_plan (OvsFold *fold, OvsAttr *attr, guint64 floor, guint64 ordinal, GError **error)
 {
   guint n_sets = ovs_attr_count_sets (attr, ordinal);
+  gboolean deletes = has_deletes (attr->deletes, 0, ordinal) || has_deletes (fold->context.prim_deletes, floor, ordinal);
   FoldAttr *fold_attr;
 
-  if (n_sets == 0)
+  if (n_sets == 0 && !deletes)
     return TRUE;
   fold_attr = fold->attrs == NULL ? &fold->first_attr : g_new (FoldAttr, 1);
   fold_attr->attr = attr;
@@ -533,11 +680,12 @@ ovs_fold_plan (OvsFold *fold, OvsAttr *attr, guint64 ordinal, GError **error)
   fold_attr->n_sets = n_sets;
   fold_attr->columns = NULL;
   fold_attr->changes = NULL;
+  fold_attr->deaths = NULL;
   fold_attr->next = fold->attrs;
   fold->attrs = fold_attr;
 
-  if (!plan_steps (fold, fold_attr, error))
-    return FALSE;
+  if (!(deletes ? plan_entries (fold, fold_attr, floor) : plan_sets (fold, fold_attr)))
+    return ovs_fail (error, OVSTAGE_ERROR_OUT_OF_MEMORY, "advance: no memory for the rows of an attribute");
   for (FoldColumn *column = fold_attr->columns; column != NULL; column = column->next)
     {
       if (column->n_steps == 0)
@@ -781,6 +929,10 @@ ovs_fold_publish (OvsFold *fold)
         }
       if (fold_attr->changes != NULL)
         trim_generations (attr);
+      for (guint i = 0; fold_attr->deaths != NULL && i < fold_attr->deaths->len; i++)
+        ovs_attr_add_deaths (attr, ovs_deaths_ref (fold_attr->deaths->pdata[i]),
+                             fold->context.change_budget != 0 ? fold->context.change_budget : LEAST_CHANGE_BUDGET);
+      ovs_deletes_retire (attr->deletes, fold_attr->ordinal);
       for (guint i = 0; i < fold_attr->n_sets; i++)
         bytes += ((OvsWriteSet *) attr->sets->pdata[i])->bytes;
       ovs_attr_remove_sets (attr, fold_attr->n_sets);

@@ -30,6 +30,7 @@ typedef struct
   const guint64 *pins;  /* ordinals that must stay readable, copied */
   guint n_pins;         /* up to OVS_FOLD_MAX_PINS */
   guint64 lowest_floor; /* of all attributes, once this is published */
+  const OvsDeletes *prim_deletes;
 } OvsFoldContext;
 
 /* A prim that came to carry an attribute, or ceased to, at an ordinal that is sealed while writes of other attributes
@@ -48,8 +49,8 @@ void ovs_fold_free (OvsFold *fold);
 void ovs_fold_clear (OvsFold *fold);
 void ovs_fold_begin (OvsFold *fold, const OvsFoldContext *context);
 
-/* Stage lock held. Plans everything staged at or below @ordinal. */
-gboolean ovs_fold_plan (OvsFold *fold, OvsAttr *attr, guint64 ordinal, GError **error);
+/* Stage lock held. Plans everything staged above @floor, what is sealed of the attribute, and at or below @ordinal. */
+gboolean ovs_fold_plan (OvsFold *fold, OvsAttr *attr, guint64 floor, guint64 ordinal, GError **error);
 /* Bytes that ovs_fold_run() moves. */
 gsize ovs_fold_get_work (OvsFold *fold);
 /* No lock needed. */

@@ -44,11 +44,49 @@ invert (OvsColumn *column, OvstagePathList *list, guint32 n)
   return entries;
 }
 
-void
-ovs_presence_as_of (OvsAttr *attr, OvstagePathList *list, guint32 n, guint64 ordinal, guint16 *state, guint8 *above)
+static void
+apply_part (const OvsEntry *entry, const guint32 *entries, gboolean is_above, guint16 *state, guint8 *above)
 {
-  guint n_columns = attr->columns->len;
-  g_autofree guint32 **entries = g_new0 (guint32 *, n_columns);
+  const OvsPart *part = entry->part;
+  g_autofree guint32 *scratch = NULL;
+  const guint32 *rows = ovs_part_peek_rows (part, &scratch);
+
+  for (guint32 j = 0; j < part->n; j++)
+    {
+      guint32 at = entries[rows != NULL ? rows[j] : part->first + j];
+
+      if (at == 0)
+        continue;
+      if (is_above)
+        above[at - 1] = TRUE;
+      else
+        state[at - 1] = (guint16) (entry->set->column->index + 1);
+    }
+}
+
+static void
+apply_delete (const OvsDelete *delete, OvstagePathList *list, guint32 n, gboolean is_above, guint16 *state, guint8 *above)
+{
+  for (guint32 j = 0; j < delete->list->n; j++)
+    {
+      guint32 at = ovs_path_list_index_of (list, delete->list->ids[j]);
+
+      if (at >= n)
+        continue;
+      if (is_above)
+        above[at] = TRUE;
+      else
+        state[at] = 0;
+    }
+}
+
+void
+ovs_presence_as_of (OvsAttr *attr, const OvsDeletes *prim_deletes, guint64 floor, OvstagePathList *list, guint32 n, guint64 ordinal,
+                    guint16 *state, guint8 *above)
+{
+  guint n_columns = attr != NULL ? attr->columns->len : 0;
+  g_autofree guint32 **rows_to_entries = g_new0 (guint32 *, n_columns + 1);
+  g_autoptr (GArray) entries = ovs_attr_list_entries (attr, prim_deletes, floor, OVSTAGE_ORDINAL_NEWEST);
 
   memset (state, 0, sizeof *state * n);
   memset (above, 0, n);
@@ -67,34 +105,67 @@ ovs_presence_as_of (OvsAttr *attr, OvstagePathList *list, guint32 n, guint64 ord
         }
     }
 
-  /* Within one ordinal no two columns hold the same prim, so the order of sets is enough. */
-  for (guint s = 0; s < attr->sets->len; s++)
+  for (guint e = 0; e < entries->len; e++)
+    {
+      const OvsEntry *entry = &g_array_index (entries, OvsEntry, e);
+      gboolean is_above = entry->ordinal > ordinal;
+
+      if (entry->part == NULL)
+        apply_delete (entry->delete, list, n, is_above, state, above);
+      else
+        {
+          guint c = entry->set->column->index;
+
+          if (rows_to_entries[c] == NULL)
+            rows_to_entries[c] = invert (entry->set->column, list, n);
+          apply_part (entry, rows_to_entries[c], is_above, state, above);
+        }
+    }
+
+  for (guint c = 0; c < n_columns; c++)
+    g_free (rows_to_entries[c]);
+}
+
+gboolean
+ovs_presence_touches (OvsAttr *attr, OvstagePathList *list, OvstagePathList *within, guint64 ordinal)
+{
+  g_autofree guint32 **rows_to_entries = g_new0 (guint32 *, attr->columns->len + 1);
+  gboolean touches = FALSE;
+
+  for (guint c = 0; c < attr->columns->len; c++)
+    {
+      OvsColumn *column = attr->columns->pdata[c];
+      const OvsVersion *current = ovs_column_get_current (column);
+
+      rows_to_entries[c] = invert (column, list, list->n);
+      for (guint32 i = 0; i < list->n && within != NULL; i++)
+        if (ovs_path_list_index_of (within, list->ids[i]) == OVS_INDEX_NONE)
+          {
+            guint32 row = ovs_layout_find (column->layout, list->ids[i]);
+
+            if (row != OVS_INDEX_NONE)
+              rows_to_entries[c][row] = 0;
+          }
+      for (guint32 row = 0; current != NULL && row < current->n_rows && !touches; row++)
+        touches = rows_to_entries[c][row] != 0 && ovs_version_has_row (current, row);
+    }
+  for (guint s = 0; s < attr->sets->len && !touches; s++)
     {
       const OvsWriteSet *set = attr->sets->pdata[s];
-      guint c = set->column->index;
 
-      if (entries[c] == NULL)
-        entries[c] = invert (set->column, list, n);
-      for (guint p = 0; p < set->n_parts; p++)
+      if (set->ordinal > ordinal)
+        break;
+      for (guint p = 0; p < set->n_parts && !touches; p++)
         {
           const OvsPart *part = &set->parts[p];
           g_autofree guint32 *scratch = NULL;
           const guint32 *rows = ovs_part_peek_rows (part, &scratch);
 
-          for (guint32 j = 0; j < part->n; j++)
-            {
-              guint32 entry = entries[c][rows != NULL ? rows[j] : part->first + j];
-
-              if (entry == 0)
-                continue;
-              if (set->ordinal <= ordinal)
-                state[entry - 1] = (guint16) (c + 1);
-              else
-                above[entry - 1] = TRUE;
-            }
+          for (guint32 j = 0; j < part->n && !touches; j++)
+            touches = rows_to_entries[set->column->index][rows != NULL ? rows[j] : part->first + j] != 0;
         }
     }
-
-  for (guint c = 0; c < n_columns; c++)
-    g_free (entries[c]);
+  for (guint c = 0; c < attr->columns->len; c++)
+    g_free (rows_to_entries[c]);
+  return touches;
 }

@@ -15,6 +15,52 @@
 #define FIRST_CAPACITY 64
 #define LAST_CAPACITY 65536
 
+static void
+free_delete (gpointer data)
+{
+  OvsDelete *entry = data;
+
+  ovs_path_list_unref (entry->list);
+  g_free (entry);
+}
+
+OvsDeletes *
+ovs_deletes_new (void)
+{
+  return g_ptr_array_new_with_free_func (free_delete);
+}
+
+void
+ovs_deletes_add (OvsDeletes *deletes, guint64 ordinal, guint64 seq, OvstagePathList *list)
+{
+  OvsDelete *entry = g_new (OvsDelete, 1);
+  guint at = deletes->len;
+
+  entry->ordinal = ordinal;
+  entry->seq = seq;
+  entry->list = ovs_path_list_ref (list);
+  while (at > 0 && ((OvsDelete *) deletes->pdata[at - 1])->ordinal > ordinal)
+    at--;
+  g_ptr_array_insert (deletes, (gint) at, entry);
+}
+
+void
+ovs_deletes_retire (OvsDeletes *deletes, guint64 ordinal)
+{
+  guint n = 0;
+
+  while (n < deletes->len && ((OvsDelete *) deletes->pdata[n])->ordinal <= ordinal)
+    n++;
+  if (n > 0)
+    g_ptr_array_remove_range (deletes, 0, n);
+}
+
+guint64
+ovs_deletes_get_last (const OvsDeletes *deletes)
+{
+  return deletes->len > 0 ? ((OvsDelete *) deletes->pdata[deletes->len - 1])->ordinal : 0;
+}
+
 OvsRowPromise *
 ovs_row_promise_new (const guint64 *mask, guint32 count, guint32 first, OvsBuffer *of)
 {
@@ -208,6 +254,13 @@ ovs_write_set_append (OvsWriteSet *set, guint32 n, guint32 row_size, guint32 **r
   *rows = (guint32 *) part->rows->data + part->n;
   *values = part->values->data + (gsize) part->n * row_size;
   part->n += n;
+}
+
+void
+ovs_write_set_close_part (OvsWriteSet *set)
+{
+  if (set->n_parts > 0 && set->parts[set->n_parts - 1].capacity > 0)
+    set->parts[set->n_parts - 1].capacity = set->parts[set->n_parts - 1].n;
 }
 
 guint32

@@ -13,8 +13,28 @@
 #pragma once
 
 #include "base/ovs-pool.h"
+#include "path/ovs-path-list.h"
 
 typedef struct _OvsColumn OvsColumn;
+
+/* A delete that is not sealed: of one attribute, or of whole prims. It is staged also where nothing is there, since it
+ * kills what is submitted later at lower ordinals. */
+typedef struct
+{
+  guint64 ordinal;
+  guint64 seq;
+  OvstagePathList *list; /* (owned) */
+} OvsDelete;
+
+/* By ordinal, then by submission. */
+typedef GPtrArray OvsDeletes; /* (owned) OvsDelete */
+
+OvsDeletes *ovs_deletes_new (void);
+void ovs_deletes_add (OvsDeletes *deletes, guint64 ordinal, guint64 seq, OvstagePathList *list);
+/* Drops those at or below @ordinal. */
+void ovs_deletes_retire (OvsDeletes *deletes, guint64 ordinal);
+/* The highest ordinal; 0 for none. */
+guint64 ovs_deletes_get_last (const OvsDeletes *deletes);
 
 /* Row numbers that the bytes of a masked write bring along. Until they are there, the mask tells them. */
 typedef struct
@@ -65,6 +85,9 @@ void ovs_write_set_add (OvsWriteSet *set, guint64 seq, guint32 first, guint32 n,
 gboolean ovs_write_set_reserve (OvsWriteSet *set, OvsPool *pool, guint64 seq, guint32 n, guint32 row_size);
 /* Takes that room. The caller fills it before the stage lock is let go. */
 void ovs_write_set_append (OvsWriteSet *set, guint32 n, guint32 row_size, guint32 **rows, guint8 **values);
+
+/* What is written from here on starts a part of its own. */
+void ovs_write_set_close_part (OvsWriteSet *set);
 
 /* Once the write is done: a fold waits for that. */
 static inline const guint32 *

@@ -48,7 +48,7 @@ find_only_column (OvsBooking *booking)
   guint32 count = booking->rows.count;
   OvsColumn *column;
 
-  if (attr == NULL || attr->columns->len != 1 || booking->write->ordinal < attr->structure_max)
+  if (attr == NULL || attr->columns->len != 1 || booking->write->ordinal < ovs_stage_get_structure_max (booking->stage, attr))
     return NULL;
   column = attr->columns->pdata[0];
   *binding = ovs_stage_bind (booking->stage, booking->query, column->layout);
@@ -65,15 +65,15 @@ find_state (OvsBooking *booking)
   guint64 ordinal = booking->write->ordinal;
 
   booking->state = g_new0 (guint16, count);
-  if (booking->attr == NULL)
-    return;
-  if (ordinal >= booking->attr->structure_max)
+  if (ordinal >= ovs_stage_get_structure_max (booking->stage, booking->attr))
     {
-      ovs_presence_at_head (booking->attr, booking->query->list, count, booking->state);
+      if (booking->attr != NULL)
+        ovs_presence_at_head (booking->attr, booking->query->list, count, booking->state);
       return;
     }
   booking->above = g_new0 (guint8, count);
-  ovs_presence_as_of (booking->attr, booking->query->list, count, ordinal, booking->state, booking->above);
+  ovs_presence_as_of (booking->attr, booking->stage->prim_deletes, ovs_floors_get (&booking->stage->sealed, booking->attribute),
+                      booking->query->list, count, ordinal, booking->state, booking->above);
 }
 
 /* Undoes what is sealed above the ordinal: attributes need not be sealed together. */
@@ -111,7 +111,7 @@ count_attributes (OvsBooking *booking)
     {
       OvsAttr *attr = stage->dirty->pdata[a];
 
-      if (attr->structure_max <= booking->write->ordinal)
+      if (ovs_stage_get_structure_max (stage, attr) <= booking->write->ordinal)
         continue;
       if (head == NULL)
         {
@@ -120,7 +120,8 @@ count_attributes (OvsBooking *booking)
           above = g_new (guint8, count);
         }
       ovs_presence_at_head (attr, list, count, head);
-      ovs_presence_as_of (attr, list, count, booking->write->ordinal, state, above);
+      ovs_presence_as_of (attr, stage->prim_deletes, ovs_floors_get (&stage->sealed, attr->token), list, count,
+                          booking->write->ordinal, state, above);
       for (guint32 i = 0; i < count; i++)
         counts[i] += (state[i] != 0) - (head[i] != 0);
     }
@@ -304,11 +305,7 @@ ensure_set (OvsBooking *booking, OvsColumn *column)
     return set;
   set = ovs_write_set_new (column, booking->write->ordinal);
   ovs_attr_add_set (attr, set);
-  if (attr->dirty_index < 0)
-    {
-      attr->dirty_index = (gint) stage->dirty->len;
-      g_ptr_array_add (stage->dirty, attr);
-    }
+  ovs_stage_set_dirty (stage, attr);
   return set;
 }
 
@@ -394,21 +391,6 @@ enter_plain (OvsBooking *booking)
               promise, FALSE);
 }
 
-static void
-add_live (OvsStage *stage, guint32 prim)
-{
-  if (prim >= stage->n_live)
-    {
-      gsize n = MAX ((gsize) prim + 1, stage->n_live + stage->n_live / 2);
-
-      n = MAX (n, 64);
-      stage->live = g_renew (guint32, stage->live, n);
-      memset (stage->live + stage->n_live, 0, sizeof (guint32) * (n - stage->n_live));
-      stage->n_live = n;
-    }
-  stage->live[prim]++;
-}
-
 /* The column for prims that do not have the attribute. A list that is mostly written becomes its layout. */
 static OvsColumn *
 ensure_column (OvsBooking *booking, guint32 n_new)
@@ -477,7 +459,7 @@ enter_elements (OvsBooking *booking, OvsColumn *column, const guint32 *elements,
         continue;
       structural = TRUE;
       if ((booking->above == NULL || !booking->above[element]) && ovs_column_set_head_live (column, rows[i]))
-        add_live (stage, prims[i]);
+        ovs_stage_add_live (stage, prims[i], 1);
     }
   if (structural)
     ovs_attr_note_structure (column->attr, booking->write->ordinal);
@@ -564,7 +546,7 @@ enter_first (OvsBooking *booking)
 
   ovs_column_set_head_all (column, rows->count);
   for (guint32 i = 0; i < rows->count; i++)
-    add_live (booking->stage, booking->query->list->ids[i]);
+    ovs_stage_add_live (booking->stage, booking->query->list->ids[i], 1);
   ovs_attr_note_structure (column->attr, booking->write->ordinal);
   if (values->origin == OVS_BUFFER_ADOPTED)
     ;
@@ -612,7 +594,7 @@ prepare (OvsBooking *booking, gboolean alone, GError **error)
       booking->way = OVS_WAY_PLAIN;
       return prepare_plain (booking, error);
     }
-  if ((booking->attr == NULL || booking->attr->columns->len == 0) && rows->mask == NULL &&
+  if ((booking->attr == NULL || booking->attr->columns->len == 0) && booking->above == NULL && rows->mask == NULL &&
       (guint64) rows->count * 2 >= booking->query->list->n)
     {
       booking->way = OVS_WAY_FIRST;

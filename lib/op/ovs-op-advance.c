@@ -104,7 +104,7 @@ plan (OvsAdvance *advance, GError **error)
 {
   OvsStage *stage = advance->op.stage;
   guint64 pins[2];
-  OvsFoldContext context = { stage->pool, stage->config.history_depth, stage->config.change_budget, pins, 0, 0 };
+  OvsFoldContext context = { stage->pool, stage->config.history_depth, stage->config.change_budget, pins, 0, 0, stage->prim_deletes };
 
   if (stage->dirty->len == 0)
     return TRUE;
@@ -124,7 +124,8 @@ plan (OvsAdvance *advance, GError **error)
     {
       OvsAttr *attr = stage->dirty->pdata[i];
 
-      if (ovs_advance_covers (advance, attr->token) && !ovs_fold_plan (advance->fold, attr, advance->ordinal, error))
+      if (ovs_advance_covers (advance, attr->token) &&
+          !ovs_fold_plan (advance->fold, attr, ovs_floors_get (&stage->sealed, attr->token), advance->ordinal, error))
         {
           g_clear_pointer (&advance->fold, ovs_fold_free);
           return FALSE;
@@ -142,8 +143,11 @@ clean (OvsStage *stage)
     {
       OvsAttr *attr = stage->dirty->pdata[i];
 
-      attr->dirty_index = attr->sets->len > 0 ? (gint) n : -1;
-      if (attr->sets->len > 0)
+      gboolean dirty = attr->sets->len > 0 || attr->deletes->len > 0 ||
+                       attr->killed_until > ovs_floors_get (&stage->sealed, attr->token);
+
+      attr->dirty_index = dirty ? (gint) n : -1;
+      if (dirty)
         stage->dirty->pdata[n++] = attr;
     }
   g_ptr_array_set_size (stage->dirty, (gint) n);
@@ -197,10 +201,13 @@ publish (OvsAdvance *advance)
       stage->staged_bytes -= ovs_fold_publish (advance->fold);
       stage->n_columns_sealed += ovs_fold_get_n_columns (advance->fold);
       stage->n_bytes_folded += ovs_fold_get_work (advance->fold);
-      clean (stage);
     }
   ovs_floors_raise (&stage->sealed, advance->scope, advance->attributes, advance->n_attributes, advance->ordinal);
   after = ovs_floors_get_global (&stage->sealed);
+  if (advance->fold != NULL)
+    clean (stage);
+  if (stage->prim_deletes->len > 0)
+    ovs_deletes_retire (stage->prim_deletes, after);
   if (stage->structure_log->len > 0 || (advance->fold != NULL && ovs_fold_get_structure (advance->fold) != NULL))
     note_structure (stage, advance->fold != NULL ? ovs_fold_get_structure (advance->fold) : NULL, after);
   advance->touched = advance->fold != NULL && ovs_fold_get_n_columns (advance->fold) > 0;

@@ -39,6 +39,7 @@
 #define OVS_CALLER_LIMIT (256 * 1024)
 #define OVS_BINDING_BUDGET (256 * 1024 * 1024)
 #define OVS_N_RESERVED 6
+#define OVS_N_READ_ONLY 4 /* of the reserved names, the first */
 
 struct _OvsOp
 {
@@ -142,6 +143,7 @@ struct _OvsStage
   OvsFold *spare_fold; /* (owned) (nullable) of an advance that is over */
   guint32 *live;     /* (owned) by path id: attributes that live on it, at the head */
   gsize n_live;
+  OvsDeletes *prim_deletes; /* (owned) above the lowest sealed floor */
   GArray *structure_log; /* (owned) OvsStructureChange above the lowest sealed floor: empty while all are sealed together */
   GHashTable *layouts; /* (owned) path list -> (owned) OvsLayout that begins with it */
   guint layouts_swept;
@@ -198,6 +200,10 @@ void ovs_stage_recompute_closing (OvsStage *stage);
 OvsAttr *ovs_stage_get_attr (OvsStage *stage, guint32 token); /* (nullable) */
 OvsAttr *ovs_stage_ensure_attr (OvsStage *stage, guint32 token);
 OvsLayout *ovs_stage_ensure_layout (OvsStage *stage, OvstagePathList *list); /* lent */
+void ovs_stage_set_dirty (OvsStage *stage, OvsAttr *attr);
+/* At this ordinal and above, the head of @attr (nullable) tells what exists. */
+guint64 ovs_stage_get_structure_max (OvsStage *stage, OvsAttr *attr);
+void ovs_stage_add_live (OvsStage *stage, guint32 prim, gint by);
 /* A new reference; NULL without memory. */
 OvsBinding *ovs_stage_bind (OvsStage *stage, OvsQuery *query, OvsLayout *layout);
 /* Refused: no memory for another operation in the queue. */
@@ -207,6 +213,8 @@ gboolean ovs_stage_check_open (OvsStage *stage, GError **error);
 /* Handles and enums, with the fault that BEHAVIOUR gives each. */
 gboolean ovs_stage_check_query (OvsStage *stage, OvsOp *query, GError **error);
 gboolean ovs_stage_check_attribute (OvsStage *stage, guint64 attribute, GError **error);
+/* W23 */
+gboolean ovs_stage_check_writable (OvsStage *stage, guint32 attribute, GError **error);
 gboolean ovs_check_ordinal (guint64 ordinal, const char *what, GError **error);
 gboolean ovs_check_placement (const OvstagePlacement *placement, GError **error);
 /* The name of an attribute, for messages. */

@@ -4,6 +4,7 @@
 
 #include "config.h"
 
+#include "column/ovs-presence.h"
 #include "op/ovs-op-private.h"
 #include "op/ovs-read-group.h"
 
@@ -210,6 +211,48 @@ ovs_read_run (OvsRead *read, GQueue *ready)
   ovs_op_end (&read->op);
 }
 
+static gboolean
+lists_meet (OvstagePathList *a, OvstagePathList *b)
+{
+  for (guint32 i = 0; i < a->n; i++)
+    if (ovs_path_list_index_of (b, a->ids[i]) != OVS_INDEX_NONE)
+      return TRUE;
+  return FALSE;
+}
+
+static gboolean
+fail_deleted (OvsRead *read, guint32 token, guint64 ordinal, guint64 floor, GError **error)
+{
+  return ovs_fail (error, OVSTAGE_ERROR_WRITE_FLOOR_VIOLATION,
+                   "attribute '%s' has an unsealed delete at ordinal %" G_GUINT64_FORMAT " on prims of the query; its write floor is %" G_GUINT64_FORMAT
+                   ", the read is at %" G_GUINT64_FORMAT,
+                   ovs_stage_name (read->op.stage, token), ordinal, floor, read->ordinal);
+}
+
+/* A delete of the attribute is unsealed work on its keys; one of whole prims only where something lives or is staged. */
+static gboolean
+check_deletes (OvsRead *read, OvsAttr *attr, guint32 token, guint64 floor, GError **error)
+{
+  OvsStage *stage = read->op.stage;
+
+  for (guint i = 0; attr != NULL && i < attr->deletes->len; i++)
+    {
+      const OvsDelete *delete = attr->deletes->pdata[i];
+
+      if (delete->ordinal > floor && delete->ordinal <= read->ordinal && lists_meet (delete->list, read->list))
+        return fail_deleted (read, token, delete->ordinal, floor, error);
+    }
+  for (guint i = 0; attr != NULL && i < stage->prim_deletes->len; i++)
+    {
+      const OvsDelete *delete = stage->prim_deletes->pdata[i];
+
+      if (delete->ordinal > floor && delete->ordinal <= read->ordinal &&
+          ovs_presence_touches (attr, delete->list, read->list, read->ordinal))
+        return fail_deleted (read, token, delete->ordinal, floor, error);
+    }
+  return TRUE;
+}
+
 /* What is staged above every advance submitted so far, at or below the ordinal, on a selected prim. Later writes do
  * not matter, so this is found when the read is submitted. */
 static gboolean
@@ -219,9 +262,13 @@ check_unsealed (OvsRead *read, guint32 token, GError **error)
   OvsAttr *attr = ovs_stage_get_attr (stage, token);
   guint64 floor;
 
-  if (attr == NULL || attr->sets->len == 0 || read->list->n == 0)
+  if (read->list->n == 0)
     return TRUE;
   floor = ovs_floors_get (&stage->closing, token);
+  if ((stage->prim_deletes->len > 0 || (attr != NULL && attr->deletes->len > 0)) && !check_deletes (read, attr, token, floor, error))
+    return FALSE;
+  if (attr == NULL)
+    return TRUE;
   for (guint i = ovs_attr_count_sets (attr, floor); i < attr->sets->len; i++)
     {
       const OvsWriteSet *set = attr->sets->pdata[i];

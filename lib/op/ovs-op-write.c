@@ -10,16 +10,6 @@
 #include "device/ovs-device.h"
 
 static gboolean
-check_reserved (OvsStage *stage, guint32 token, GError **error)
-{
-  for (guint i = 0; i < 4; i++)
-    if (token == stage->reserved[i])
-      return ovs_fail (error, OVSTAGE_ERROR_NOT_SUPPORTED, "attribute '%s' is built in and cannot be written",
-                       ovs_stage_name (stage, token));
-  return TRUE;
-}
-
-static gboolean
 check_enums (const OvstageWriteData *data, guint64 ordinal, OvstagePrimMode prim_mode, GError **error)
 {
   if ((guint) prim_mode > OVSTAGE_PRIM_MODE_UPDATE)
@@ -82,7 +72,7 @@ check_form (OvsStage *stage, const OvsAttributeWrite *entries, gsize n, GError *
         }
     }
   for (gsize i = 0; i < n; i++)
-    if (!check_reserved (stage, (guint32) entries[i].attribute, error))
+    if (!ovs_stage_check_writable (stage, (guint32) entries[i].attribute, error))
       return FALSE;
   return TRUE;
 }

@@ -15,7 +15,7 @@ typedef struct _OvsStage OvsStage;
 typedef enum
 {
   OVS_OP_QUERY,
-  OVS_OP_WRITE,
+  OVS_OP_WRITE, /* and a delete */
   OVS_OP_ADVANCE,
   OVS_OP_READ,
 } OvsOpKind;

@@ -5,6 +5,7 @@
 #include "config.h"
 
 #include <sched.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "op/ovs-op-private.h"
@@ -62,6 +63,7 @@ ovs_stage_new (const OvsStageConfig *config)
   stage->next_id = 1;
   stage->attrs = g_ptr_array_new ();
   stage->dirty = g_ptr_array_new ();
+  stage->prim_deletes = ovs_deletes_new ();
   stage->structure_log = g_array_new (FALSE, FALSE, sizeof (OvsStructureChange));
   stage->layouts = g_hash_table_new_full (NULL, NULL, NULL, (GDestroyNotify) ovs_layout_unref);
   stage->bindings = ovs_binding_table_new (stage->pool, OVS_BINDING_BUDGET);
@@ -90,6 +92,7 @@ ovs_stage_unref (OvsStage *stage)
   g_ptr_array_unref (stage->attrs);
   g_ptr_array_unref (stage->dirty);
   g_clear_pointer (&stage->spare_fold, ovs_fold_free);
+  g_ptr_array_unref (stage->prim_deletes);
   g_array_unref (stage->structure_log);
   g_hash_table_unref (stage->layouts);
   g_free (stage->live);
@@ -295,6 +298,36 @@ ovs_stage_ensure_layout (OvsStage *stage, OvstagePathList *list)
   return layout;
 }
 
+void
+ovs_stage_set_dirty (OvsStage *stage, OvsAttr *attr)
+{
+  if (attr->dirty_index >= 0)
+    return;
+  attr->dirty_index = (gint) stage->dirty->len;
+  g_ptr_array_add (stage->dirty, attr);
+}
+
+guint64
+ovs_stage_get_structure_max (OvsStage *stage, OvsAttr *attr)
+{
+  return MAX (attr != NULL ? attr->structure_max : 0, ovs_deletes_get_last (stage->prim_deletes));
+}
+
+void
+ovs_stage_add_live (OvsStage *stage, guint32 prim, gint by)
+{
+  if (prim >= stage->n_live)
+    {
+      gsize n = MAX ((gsize) prim + 1, stage->n_live + stage->n_live / 2);
+
+      n = MAX (n, 64);
+      stage->live = g_renew (guint32, stage->live, n);
+      memset (stage->live + stage->n_live, 0, sizeof (guint32) * (n - stage->n_live));
+      stage->n_live = n;
+    }
+  stage->live[prim] += (guint32) by;
+}
+
 OvsBinding *
 ovs_stage_bind (OvsStage *stage, OvsQuery *query, OvsLayout *layout)
 {
@@ -343,6 +376,16 @@ ovs_stage_check_attribute (OvsStage *stage, guint64 attribute, GError **error)
   if (ovs_path_dict_get_token_text (stage->dict, attribute, NULL) == NULL)
     return ovs_fail (error, OVSTAGE_ERROR_INVALID_HANDLE, "attribute: token %" G_GUINT64_FORMAT " is unknown to the dictionary",
                      attribute);
+  return TRUE;
+}
+
+gboolean
+ovs_stage_check_writable (OvsStage *stage, guint32 attribute, GError **error)
+{
+  for (guint i = 0; i < OVS_N_READ_ONLY; i++)
+    if (attribute == stage->reserved[i])
+      return ovs_fail (error, OVSTAGE_ERROR_NOT_SUPPORTED, "attribute '%s' is built in and cannot be written",
+                       ovs_stage_name (stage, attribute));
   return TRUE;
 }
 

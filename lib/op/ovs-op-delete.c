@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later
+ * SPDX-FileCopyrightText: 2026 The libovstage authors
+ */
+
+#include "config.h"
+
+#include "column/ovs-presence.h"
+#include "op/ovs-op-private.h"
+
+/* What was staged at this ordinal stays before the delete, and what is staged above it may find nothing there. */
+static void
+open_staged (OvsAttr *attr, guint64 ordinal)
+{
+  for (guint i = attr->sets->len; i > 0; i--)
+    {
+      OvsWriteSet *set = attr->sets->pdata[i - 1];
+
+      if (set->ordinal < ordinal)
+        break;
+      set->structural = TRUE;
+      if (set->ordinal == ordinal)
+        ovs_write_set_close_part (set);
+    }
+}
+
+/* Takes the prims out of the head, but for those on which something is staged at a higher ordinal. */
+static void
+kill_head (OvsStage *stage, OvsAttr *attr, OvstagePathList *list, guint64 ordinal)
+{
+  g_autofree guint8 *above = NULL;
+
+  if (ordinal < ovs_stage_get_structure_max (stage, attr) || ordinal < ovs_attr_get_last_ordinal (attr))
+    {
+      g_autofree guint16 *state = g_new (guint16, list->n);
+
+      above = g_new (guint8, list->n);
+      ovs_presence_as_of (attr, stage->prim_deletes, ovs_floors_get (&stage->sealed, attr->token), list, list->n, ordinal, state, above);
+    }
+  for (guint c = 0; c < attr->columns->len; c++)
+    {
+      OvsColumn *column = attr->columns->pdata[c];
+
+      for (guint32 i = 0; i < list->n && column->n_head_live > 0; i++)
+        {
+          guint32 row = above == NULL || !above[i] ? ovs_layout_find (column->layout, list->ids[i]) : OVS_INDEX_NONE;
+
+          if (row != OVS_INDEX_NONE && ovs_column_clear_head_live (column, row))
+            ovs_stage_add_live (stage, list->ids[i], -1);
+        }
+    }
+}
+
+static gboolean
+fail_floor (OvsStage *stage, guint32 token, guint64 ordinal, guint64 floor, GError **error)
+{
+  return ovs_fail (error, OVSTAGE_ERROR_WRITE_FLOOR_VIOLATION,
+                   "ordinal is %" G_GUINT64_FORMAT ", expected above the write floor of '%s', %" G_GUINT64_FORMAT, ordinal,
+                   ovs_stage_name (stage, token), floor);
+}
+
+/* Stage lock held. */
+static gboolean
+delete_attributes (OvsStage *stage, OvsWrite *write, OvstagePathList *list, GError **error)
+{
+  for (gsize i = 0; i < write->n_attributes; i++)
+    {
+      guint64 floor = ovs_floors_get (&stage->closing, write->attributes[i]);
+
+      if (write->ordinal <= floor)
+        return fail_floor (stage, write->attributes[i], write->ordinal, floor, error);
+    }
+  ovs_op_book (&write->op);
+  for (gsize i = 0; i < write->n_attributes; i++)
+    {
+      OvsAttr *attr = ovs_stage_ensure_attr (stage, write->attributes[i]);
+
+      kill_head (stage, attr, list, write->ordinal);
+      open_staged (attr, write->ordinal);
+      ovs_deletes_add (attr->deletes, write->ordinal, write->op.id, list);
+      ovs_attr_note_structure (attr, write->ordinal);
+      ovs_stage_set_dirty (stage, attr);
+    }
+  return TRUE;
+}
+
+/* Stage lock held. */
+static gboolean
+delete_prims (OvsStage *stage, OvsWrite *write, OvstagePathList *list, GError **error)
+{
+  if (write->ordinal <= stage->closing.shared)
+    return ovs_fail (error, OVSTAGE_ERROR_WRITE_FLOOR_VIOLATION,
+                     "ordinal is %" G_GUINT64_FORMAT ", expected above the default write floor, %" G_GUINT64_FORMAT, write->ordinal,
+                     stage->closing.shared);
+  for (guint i = 0; i < stage->attrs->len; i++)
+    {
+      OvsAttr *attr = stage->attrs->pdata[i];
+      guint64 floor = attr != NULL ? ovs_floors_get (&stage->closing, attr->token) : 0;
+
+      if (attr != NULL && write->ordinal <= floor && ovs_presence_touches (attr, list, NULL, OVSTAGE_ORDINAL_NEWEST))
+        return fail_floor (stage, attr->token, write->ordinal, floor, error);
+    }
+
+  ovs_op_book (&write->op);
+  for (guint i = 0; i < stage->attrs->len; i++)
+    {
+      OvsAttr *attr = stage->attrs->pdata[i];
+
+      /* It never touches an attribute that is sealed at or past its ordinal. */
+      if (attr == NULL || write->ordinal <= ovs_floors_get (&stage->closing, attr->token))
+        continue;
+      kill_head (stage, attr, list, write->ordinal);
+      open_staged (attr, write->ordinal);
+      attr->killed_until = MAX (attr->killed_until, write->ordinal);
+      ovs_attr_note_structure (attr, write->ordinal);
+      ovs_stage_set_dirty (stage, attr);
+    }
+  ovs_deletes_add (stage->prim_deletes, write->ordinal, write->op.id, list);
+  return TRUE;
+}
+
+static gboolean
+check_delete (OvsStage *stage, OvsOp *query, const guint64 *attributes, gsize n, guint64 ordinal, GError **error)
+{
+  if (n > 0 && attributes == NULL)
+    return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "attributes is NULL, expected %" G_GSIZE_FORMAT " tokens", n);
+  if (!ovs_check_ordinal (ordinal, "a delete", error) || !ovs_stage_check_query (stage, query, error))
+    return FALSE;
+  for (gsize i = 0; i < n; i++)
+    if (!ovs_stage_check_attribute (stage, attributes[i], error))
+      {
+        g_prefix_error (error, "attributes[%" G_GSIZE_FORMAT "]: ", i);
+        return FALSE;
+      }
+  for (gsize i = 0; i < n; i++)
+    if (!ovs_stage_check_writable (stage, (guint32) attributes[i], error))
+      return FALSE;
+  return TRUE;
+}
+
+OvsOp *
+ovs_stage_delete (OvsStage *stage, OvsOp *query, const guint64 *attributes, gsize n_attributes, guint64 ordinal)
+{
+  OvsWrite *write = ovs_op_new (stage, OVS_OP_WRITE, sizeof *write + sizeof (guint32) * n_attributes);
+  OvstagePathList *list;
+  GError *error = NULL;
+
+  write->ordinal = ordinal;
+  if (!check_delete (stage, query, attributes, n_attributes, ordinal, &error))
+    return ovs_op_end_new (&write->op, error);
+  for (gsize i = 0; i < n_attributes; i++)
+    {
+      gboolean known = FALSE;
+
+      for (gsize j = 0; j < write->n_attributes && !known; j++)
+        known = write->attributes[j] == attributes[i];
+      if (!known)
+        write->attributes[write->n_attributes++] = (guint32) attributes[i];
+    }
+
+  list = ((OvsQuery *) query)->list;
+  ovs_mutex_lock (&stage->lock);
+  if (!ovs_stage_check_open (stage, &error))
+    ;
+  else if (list->n == 0)
+    ovs_op_book (&write->op);
+  else if (n_attributes > 0)
+    delete_attributes (stage, write, list, &error);
+  else
+    delete_prims (stage, write, list, &error);
+  ovs_mutex_unlock (&stage->lock);
+  return ovs_op_end_new (&write->op, error);
+}
