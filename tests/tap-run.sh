@@ -59,7 +59,7 @@ if [ "${OVSTAGE_TEST_VALGRIND:-no}" = yes ]; then
   export G_SLICE OVSTAGE_TEST_SLOW
   # shellcheck disable=SC2086
   run ${LIBTOOL:?is set by the Makefile} --mode=execute \
-    valgrind -q --error-exitcode=99 --leak-check=full --show-leak-kinds=definite --errors-for-leak-kinds=definite \
+    valgrind -q --fair-sched=yes --error-exitcode=99 --leak-check=full --show-leak-kinds=definite --errors-for-leak-kinds=definite \
     --num-callers=30 $supp "$test" --tap -k
 fi
 

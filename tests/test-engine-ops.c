@@ -282,7 +282,7 @@ test_pins (void)
   Scene scene;
   OvsOp *some;
 
-  scene_init (&scene, 4);
+  scene_init_plain (&scene, 4);
   some = query_or_fail (&scene, "3 1");
   ovs_stage_set_floor_funcs (scene.stage, emission_wanted_cb, emission_risen_cb, &emission, NULL);
   assert_ok (fill (&scene, scene.a, 7, 7));
@@ -340,7 +340,7 @@ test_emissions (void)
   Emission emission = { FALSE, 0 };
   Scene scene;
 
-  scene_init (&scene, 2);
+  scene_init_plain (&scene, 2);
   ovs_stage_set_floor_funcs (scene.stage, emission_wanted_cb, emission_risen_cb, &emission, NULL);
   seal_or_fail (&scene, 1);
   g_assert_cmpint (emission.n_risen, ==, 0);
@@ -375,6 +375,7 @@ test_advance_waits (void)
   write = fill (&scene, scene.a, 5, 5);
   above = fill (&scene, scene.a, 6, 6);
   other = fill (&scene, scene.b, 5, 5);
+  ovs_debug_set_flags (0);
   seal = advance_scope (&scene, 4, OVSTAGE_SCOPE_INCLUDE, TOKENS (scene.a));
   assert_ok (seal); /* nothing at or below 4 */
   seal = advance_scope (&scene, 5, OVSTAGE_SCOPE_INCLUDE, TOKENS (scene.a));
@@ -672,6 +673,8 @@ test_wait_in_worker (void)
 
   scene_init_plain (&scene, N_LARGE);
   write_or_fail (&scene, scene.query, scene.a, 1, payload_new (float32, 1, &shape, NULL, values, wait_in_deleter, &waiter));
+  while (g_atomic_int_get (&waiter.results[1]) == 0)
+    g_usleep (1000);
   ovs_stage_close (scene.stage);
   g_assert_cmpint (waiter.results[0], ==, 1 + OVS_WAIT_REFUSED);
   g_assert_cmpint (waiter.results[1], ==, 1 + OVS_WAIT_TIMEOUT);
@@ -905,9 +908,9 @@ test_cancel_under_read (void)
   seal = advance (&scene, 5);
   read = read_at (&scene, scene.query, &scene.a, 1, 3);
   g_assert_true (ovs_op_cancel (seal));
+  scene_resume (&scene);
   assert_failed (read, OVSTAGE_ERROR_OP_FAILED, "cancelled");
   g_assert_cmpuint (ovs_stage_get_floor (scene.stage), ==, 0);
-  scene_resume (&scene);
   assert_ok (write);
   assert_cancelled (seal);
   scene_clear (&scene);
@@ -1387,7 +1390,7 @@ test_advance_out_of_memory (void)
           ovs_read_group_unref (group);
           scene_clear (&scene);
         }
-      g_assert_cmpuint (n_failed, >=, 4);
+      g_assert_cmpuint (n_failed, >=, 2 * depth);
     }
 }
 

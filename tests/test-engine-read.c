@@ -1111,6 +1111,8 @@ test_out_of_memory (void)
       OvsOp *read;
 
       ovs_stage_trim (scene.stage);
+      ovs_op_unref (some); /* a query remembers its rows */
+      some = query_or_fail (&scene, "5 3 0");
       ovs_pool_fail_after (scene.stage->pool, after);
       read = read_at (&scene, some, TOKENS (scene.a, scene.b), 1);
       ovs_pool_fail_after (scene.stage->pool, -1);

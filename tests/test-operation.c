@@ -536,10 +536,10 @@ test_finish_of_another (Fixture *f, gconstpointer unused)
   g_autoptr (GTask) task = g_task_new (read, NULL, NULL, NULL);
 
   g_task_return_boolean (task, TRUE);
-  g_test_expect_message ("ovstage", G_LOG_LEVEL_CRITICAL, "*g_async_result_is_tagged*");
+  g_test_expect_message ("ovstage", G_LOG_LEVEL_CRITICAL, "*g_task_get_source_tag*");
   g_assert_false (ovstage_operation_wait_finish (OVSTAGE_OPERATION (read), G_ASYNC_RESULT (task), NULL));
   g_test_assert_expected_messages ();
-  g_test_expect_message ("ovstage", G_LOG_LEVEL_CRITICAL, "*g_async_result_is_tagged*");
+  g_test_expect_message ("ovstage", G_LOG_LEVEL_CRITICAL, "*g_task_get_source_tag*");
   g_assert_null (ovstage_read_fetch_next_finish (read, G_ASYNC_RESULT (task), NULL));
   g_test_assert_expected_messages ();
   g_assert_true (g_task_propagate_boolean (task, NULL));

@@ -20,7 +20,7 @@
 #endif
 
 /* Measured on processors whose last cache is 32 MiB and 300 MiB. Part of the cache is what counts: it is shared. */
-#define LARGE ((gsize) 8 << 20)
+#define LARGE ((gsize) 6 << 20)
 
 gboolean
 ovs_copy_is_large (gsize n_bytes)

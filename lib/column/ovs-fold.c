@@ -715,20 +715,40 @@ ovs_fold_get_n_columns (OvsFold *fold)
   return fold->n_columns;
 }
 
+/* The base of a step, with the first part on top of it in one go if that is possible. Tells how many parts that was. */
+static guint
+copy_base (const FoldColumn *column, const Step *step, guint8 *values)
+{
+  const OvsWriteSet *set = column->steps[step->from_step].set;
+  const OvsPart *part = set != NULL && step->from_part < set->n_parts ? &set->parts[step->from_part] : NULL;
+  const guint8 *base = step->base->values->data;
+  gsize n_base = MIN (step->base->n_rows, step->n_rows);
+  guint32 row_size = column->column->row_size;
+
+  if (part == NULL || part->rows == NULL)
+    {
+      memcpy (values, base, n_base * row_size);
+      return 0;
+    }
+  ovs_cpu_copy_and_scatter (values, base, n_base, part->values->data, ovs_part_get_rows (part), part->n, row_size);
+  return 1;
+}
+
 static void
 run_step (FoldColumn *column, guint s)
 {
   const Step *step = &column->steps[s];
   guint32 row_size = column->column->row_size;
   guint8 *values = step->version->values->data;
+  guint from_part = step->from_part;
 
   if (step->base != NULL)
-    memcpy (values, step->base->values->data, (gsize) MIN (step->base->n_rows, step->n_rows) * row_size);
+    from_part += copy_base (column, step, values);
   for (guint i = step->from_step; i <= s; i++)
     {
       const OvsWriteSet *set = column->steps[i].set;
 
-      for (guint p = i == step->from_step ? step->from_part : 0; set != NULL && p < set->n_parts; p++)
+      for (guint p = i == step->from_step ? from_part : 0; set != NULL && p < set->n_parts; p++)
         {
           const OvsPart *part = &set->parts[p];
 

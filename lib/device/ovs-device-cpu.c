@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+#include "base/ovs-copy.h"
+
 /* Many rows reach beyond the caches, and asking for them ahead saves up to a third
  * when they come in no order. A few rows are slowed down by it. */
 #define PREFETCH_MIN_ROWS 32768
@@ -88,6 +90,40 @@ ovs_cpu_gather (guint8 *dst, const guint8 *src, const guint32 *rows, gsize n_row
       for (i = 0; i < n_rows; i++)
         memcpy (dst + i * row_size, src + (gsize) rows[i] * row_size, row_size);
     }
+}
+
+#define SCRATCH_SIZE 16384
+
+void
+ovs_cpu_copy_and_scatter (guint8 *dst, const guint8 *base, gsize n_base, const guint8 *src, const guint32 *rows, gsize n_rows,
+                          gsize row_size)
+{
+  guint8 scratch[SCRATCH_SIZE] __attribute__ ((aligned (64)));
+  /* Whole cache lines, whatever the size of a row. */
+  gsize block = SCRATCH_SIZE / row_size / 64 * 64;
+  gsize next = 0;
+
+  if (block == 0 || !ovs_copy_is_large (n_base * row_size))
+    {
+      memcpy (dst, base, n_base * row_size);
+      ovs_cpu_scatter (dst, src, rows, n_rows, row_size);
+      return;
+    }
+
+  for (gsize first = 0; first < n_base; first += block)
+    {
+      gsize n = MIN (block, n_base - first), end = next;
+
+      memcpy (scratch, base + first * row_size, n * row_size);
+      while (end < n_rows && rows[end] - first < n)
+        end++;
+      /* As if the scratch were the whole of it. */
+      ovs_cpu_scatter ((guint8 *) ((guintptr) scratch - first * row_size), src + next * row_size, rows + next, end - next, row_size);
+      ovs_copy_large (dst + first * row_size, scratch, n * row_size);
+      next = end;
+    }
+  /* What did not come in the order of the rows. */
+  ovs_cpu_scatter (dst, src + next * row_size, rows + next, n_rows - next, row_size);
 }
 
 /* Vector units compare signed numbers sooner than unsigned ones: the top bit is flipped on the way in and out. */

@@ -36,7 +36,7 @@
 /* Up to this many bytes are moved while the stage lock is held, */
 #define OVS_LOCKED_LIMIT (64 * 1024)
 /* up to this many by the calling thread, and more by the stage's threads. */
-#define OVS_CALLER_LIMIT (256 * 1024)
+#define OVS_CALLER_LIMIT (3 * 1024 * 1024)
 #define OVS_BINDING_BUDGET (256 * 1024 * 1024)
 #define OVS_N_RESERVED 6
 #define OVS_N_READ_ONLY 4 /* of the reserved names, the first */
