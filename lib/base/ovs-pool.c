@@ -510,6 +510,33 @@ ovs_buffer_new_adopted (gpointer data, gsize size, GDestroyNotify destroy, gpoin
   return buffer;
 }
 
+OVS_THREAD_LOCAL gint ovs_buffers_n_holds;
+OVS_THREAD_LOCAL OvsBuffer *ovs_buffers_held;
+
+static void
+destroy_adopted (OvsBuffer *buffer)
+{
+  GDestroyNotify destroy = buffer->destroy;
+  gpointer owner = buffer->owner;
+
+  g_free (buffer);
+  if (destroy != NULL)
+    destroy (owner);
+}
+
+void
+ovs_buffers_destroy_held (void)
+{
+  /* A deleter may call in, and so come here again. */
+  while (ovs_buffers_held != NULL)
+    {
+      OvsBuffer *buffer = ovs_buffers_held;
+
+      ovs_buffers_held = buffer->link;
+      destroy_adopted (buffer);
+    }
+}
+
 /* No reference is left, and no device works on the bytes. */
 static void
 retire_buffer (OvsBuffer *buffer)
@@ -521,12 +548,13 @@ retire_buffer (OvsBuffer *buffer)
 
   if (buffer->origin == OVS_BUFFER_ADOPTED)
     {
-      GDestroyNotify destroy = buffer->destroy;
-      gpointer owner = buffer->owner;
-
-      g_free (buffer);
-      if (destroy != NULL)
-        destroy (owner);
+      if (ovs_buffers_n_holds == 0)
+        {
+          destroy_adopted (buffer);
+          return;
+        }
+      buffer->link = ovs_buffers_held;
+      ovs_buffers_held = buffer;
       return;
     }
 

@@ -75,6 +75,26 @@ ovs_buffer_ref (OvsBuffer *buffer)
 
 void ovs_buffer_unref (OvsBuffer *buffer);
 
+/* Between these two, which nest, the thread holds a lock that deleters must not meet: adopted buffers that it drops are
+ * destroyed by the last ovs_buffers_let_go(). */
+#define OVS_THREAD_LOCAL __thread __attribute__ ((tls_model ("initial-exec"), visibility ("hidden")))
+extern OVS_THREAD_LOCAL gint ovs_buffers_n_holds;   /* private */
+extern OVS_THREAD_LOCAL OvsBuffer *ovs_buffers_held; /* private */
+void ovs_buffers_destroy_held (void);               /* private */
+
+static inline void
+ovs_buffers_hold_back (void)
+{
+  ovs_buffers_n_holds++;
+}
+
+static inline void
+ovs_buffers_let_go (void)
+{
+  if (--ovs_buffers_n_holds == 0 && G_UNLIKELY (ovs_buffers_held != NULL))
+    ovs_buffers_destroy_held ();
+}
+
 /* No reader anywhere: only the caller's reference is left, and no fence is open. */
 gboolean ovs_buffer_is_exclusive (OvsBuffer *buffer);
 

@@ -240,10 +240,10 @@ run_fold (OvsAdvance *advance, GQueue *ready)
   gboolean risen;
 
   ovs_fold_run (advance->fold);
-  ovs_mutex_lock (&stage->lock);
+  ovs_stage_lock (stage);
   risen = publish (advance);
   ovs_op_unset_pending (&advance->op, NULL, ready);
-  ovs_mutex_unlock (&stage->lock);
+  ovs_stage_unlock (stage);
   end (advance, TRUE, risen);
 }
 
@@ -272,7 +272,7 @@ begin (OvsAdvance *advance, GQueue *ready)
     {
       if (!advance->op.pending)
         ovs_op_set_pending (&advance->op);
-      ovs_mutex_unlock (&stage->lock);
+      ovs_stage_unlock (stage);
       if (async)
         {
           ovs_op_ref (&advance->op);
@@ -295,14 +295,14 @@ begin (OvsAdvance *advance, GQueue *ready)
     ovs_op_set_done (&advance->op, error);
   if (!planned)
     ovs_stage_recompute_closing (stage);
-  ovs_mutex_unlock (&stage->lock);
+  ovs_stage_unlock (stage);
   end (advance, known, risen);
 }
 
 void
 ovs_advance_run (OvsAdvance *advance, GQueue *ready)
 {
-  ovs_mutex_lock (&advance->op.stage->lock);
+  ovs_stage_lock (advance->op.stage);
   begin (advance, ready);
 }
 
@@ -344,7 +344,7 @@ ovs_stage_advance (OvsStage *stage, guint64 ordinal, OvstageScope scope, const g
     advance->attributes[i] = (guint32) attributes[i];
   advance->wanted = stage->floor_wanted != NULL && stage->floor_wanted (stage->floor_data);
 
-  ovs_mutex_lock (&stage->lock);
+  ovs_stage_lock (stage);
   if (ovs_stage_check_open (stage, &error))
     {
       add_deps (advance);
@@ -353,7 +353,7 @@ ovs_stage_advance (OvsStage *stage, guint64 ordinal, OvstageScope scope, const g
     }
   if (error != NULL)
     {
-      ovs_mutex_unlock (&stage->lock);
+      ovs_stage_unlock (stage);
       return ovs_op_end_new (&advance->op, error);
     }
 
@@ -362,7 +362,7 @@ ovs_stage_advance (OvsStage *stage, guint64 ordinal, OvstageScope scope, const g
   if (advance->op.n_deps > 0)
     {
       ovs_op_set_pending (&advance->op);
-      ovs_mutex_unlock (&stage->lock);
+      ovs_stage_unlock (stage);
     }
   else
     {

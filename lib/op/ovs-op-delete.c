@@ -158,7 +158,7 @@ ovs_stage_delete (OvsStage *stage, OvsOp *query, const guint64 *attributes, gsiz
     }
 
   list = ((OvsQuery *) query)->list;
-  ovs_mutex_lock (&stage->lock);
+  ovs_stage_lock (stage);
   if (!ovs_stage_check_open (stage, &error))
     ;
   else if (list->n == 0)
@@ -167,6 +167,6 @@ ovs_stage_delete (OvsStage *stage, OvsOp *query, const guint64 *attributes, gsiz
     delete_attributes (stage, write, list, &error);
   else
     delete_prims (stage, write, list, &error);
-  ovs_mutex_unlock (&stage->lock);
+  ovs_stage_unlock (stage);
   return ovs_op_end_new (&write->op, error);
 }

@@ -160,6 +160,21 @@ struct _OvsStage
   guint n_waiters;
 };
 
+/* What was handed over and is dropped under the stage lock is let go of after it: deleters may call in. */
+static inline void
+ovs_stage_lock (OvsStage *stage)
+{
+  ovs_mutex_lock (&stage->lock);
+  ovs_buffers_hold_back ();
+}
+
+static inline void
+ovs_stage_unlock (OvsStage *stage)
+{
+  ovs_mutex_unlock (&stage->lock);
+  ovs_buffers_let_go ();
+}
+
 /* @size: of the whole struct. The operation is not done, has no id and holds the stage. */
 gpointer ovs_op_new (OvsStage *stage, OvsOpKind kind, gsize size);
 /* Ends an operation that nobody else knows yet. Takes @error. Gives @op. */

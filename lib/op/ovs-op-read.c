@@ -200,14 +200,14 @@ ovs_read_run (OvsRead *read, GQueue *ready)
   OvsStage *stage = read->op.stage;
   GError *error = NULL;
 
-  ovs_mutex_lock (&stage->lock);
+  ovs_stage_lock (stage);
   if (read->op.failed_dep != 0)
     ovs_fail (&error, OVSTAGE_ERROR_OP_FAILED, "read: operation %" G_GUINT64_FORMAT ", which it waits for, failed or was cancelled",
               read->op.failed_dep);
   else
     take (read, &error);
   ovs_op_unset_pending (&read->op, error, ready);
-  ovs_mutex_unlock (&stage->lock);
+  ovs_stage_unlock (stage);
   ovs_op_end (&read->op);
 }
 
@@ -402,11 +402,11 @@ ovs_stage_read (OvsStage *stage, OvsOp *query, const guint64 *attributes, gsize 
     }
 
   read->query = (OvsQuery *) query;
-  ovs_mutex_lock (&stage->lock);
+  ovs_stage_lock (stage);
   book (read, &error);
   read->query = NULL;
   pending = read->op.pending;
-  ovs_mutex_unlock (&stage->lock);
+  ovs_stage_unlock (stage);
 
   if (pending)
     return &read->op;

@@ -111,9 +111,9 @@ ovs_write_end (OvsWrite *write)
   OvsStage *stage = write->op.stage;
   GQueue ready = G_QUEUE_INIT;
 
-  ovs_mutex_lock (&stage->lock);
+  ovs_stage_lock (stage);
   ovs_op_unset_pending (&write->op, NULL, &ready);
-  ovs_mutex_unlock (&stage->lock);
+  ovs_stage_unlock (stage);
   ovs_op_end (&write->op);
   ovs_ops_run (&ready);
 }

@@ -137,7 +137,7 @@ ovs_stage_write_batch (OvsStage *stage, OvsOp *query, const OvsAttributeWrite *e
   for (gsize i = 0; i < n_bookings; i++)
     bookings[i].locked = locked;
 
-  ovs_mutex_lock (&stage->lock);
+  ovs_stage_lock (stage);
   booked = FALSE;
   if (error == NULL && n_bookings > 0)
     booked = ovs_bookings_book (bookings, n_bookings, write, placement, &error);
@@ -149,7 +149,7 @@ ovs_stage_write_batch (OvsStage *stage, OvsOp *query, const OvsAttributeWrite *e
     ovs_transfers_run (g_steal_pointer (&transfers));
   else if (transfers != NULL)
     ovs_op_set_pending (&write->op);
-  ovs_mutex_unlock (&stage->lock);
+  ovs_stage_unlock (stage);
 
   for (gsize i = 0; i < n_bookings; i++)
     ovs_booking_clear (&bookings[i]);

@@ -310,7 +310,7 @@ ovs_op_cancel (OvsOp *op)
   GQueue ready = G_QUEUE_INIT;
   gboolean withdrawn;
 
-  ovs_mutex_lock (&stage->lock);
+  ovs_stage_lock (stage);
   withdrawn = op->pending && !op->begun;
   if (withdrawn)
     {
@@ -322,7 +322,7 @@ ovs_op_cancel (OvsOp *op)
       if (op->kind == OVS_OP_ADVANCE)
         ovs_stage_recompute_closing (stage);
     }
-  ovs_mutex_unlock (&stage->lock);
+  ovs_stage_unlock (stage);
 
   if (withdrawn)
     {
@@ -361,8 +361,8 @@ ovs_op_get_lowest_pending (OvsOp *op)
 
   if (ovs_op_is_done (op))
     return 0;
-  ovs_mutex_lock (&op->stage->lock);
+  ovs_stage_lock (op->stage);
   lowest = op->pending ? find_lowest (op) : op->id;
-  ovs_mutex_unlock (&op->stage->lock);
+  ovs_stage_unlock (op->stage);
   return lowest;
 }

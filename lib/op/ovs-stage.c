@@ -114,7 +114,7 @@ ovs_stage_close (OvsStage *stage)
   g_autoptr (GPtrArray) withdrawn = g_ptr_array_new_with_free_func ((GDestroyNotify) ovs_op_unref);
   GQueue ready = G_QUEUE_INIT;
 
-  ovs_mutex_lock (&stage->lock);
+  ovs_stage_lock (stage);
   stage->closed = TRUE;
   for (GList *link = stage->pending.head; link != NULL; link = link->next)
     {
@@ -135,7 +135,7 @@ ovs_stage_close (OvsStage *stage)
     ovs_op_unset_pending (withdrawn->pdata[i], ovs_cancelled_error_new (), &ready);
   if (withdrawn->len > 0)
     ovs_stage_recompute_closing (stage);
-  ovs_mutex_unlock (&stage->lock);
+  ovs_stage_unlock (stage);
 
   for (guint i = 0; i < withdrawn->len; i++)
     ovs_op_end (withdrawn->pdata[i]);
@@ -164,19 +164,19 @@ ovs_stage_begin_emission (OvsStage *stage)
 {
   guint64 ordinal;
 
-  ovs_mutex_lock (&stage->lock);
+  ovs_stage_lock (stage);
   ordinal = stage->emission_running = stage->emission_due;
   stage->emission_due = 0;
-  ovs_mutex_unlock (&stage->lock);
+  ovs_stage_unlock (stage);
   return ordinal;
 }
 
 void
 ovs_stage_end_emission (OvsStage *stage)
 {
-  ovs_mutex_lock (&stage->lock);
+  ovs_stage_lock (stage);
   stage->emission_running = 0;
-  ovs_mutex_unlock (&stage->lock);
+  ovs_stage_unlock (stage);
 }
 
 guint64
@@ -184,9 +184,9 @@ ovs_stage_get_floor (OvsStage *stage)
 {
   guint64 floor;
 
-  ovs_mutex_lock (&stage->lock);
+  ovs_stage_lock (stage);
   floor = ovs_floors_get_global (&stage->sealed);
-  ovs_mutex_unlock (&stage->lock);
+  ovs_stage_unlock (stage);
   return floor;
 }
 
@@ -195,9 +195,9 @@ ovs_stage_get_attribute_floor (OvsStage *stage, guint64 attribute)
 {
   guint64 floor;
 
-  ovs_mutex_lock (&stage->lock);
+  ovs_stage_lock (stage);
   floor = attribute <= G_MAXUINT32 ? ovs_floors_get (&stage->sealed, (guint32) attribute) : stage->sealed.shared;
-  ovs_mutex_unlock (&stage->lock);
+  ovs_stage_unlock (stage);
   return floor;
 }
 
@@ -206,7 +206,7 @@ ovs_stage_get_oldest_preserved (OvsStage *stage)
 {
   guint64 oldest = 0;
 
-  ovs_mutex_lock (&stage->lock);
+  ovs_stage_lock (stage);
   for (guint i = 0; i < stage->attrs->len; i++)
     {
       const OvsAttr *attr = stage->attrs->pdata[i];
@@ -214,7 +214,7 @@ ovs_stage_get_oldest_preserved (OvsStage *stage)
       for (guint c = 0; attr != NULL && c < attr->columns->len; c++)
         oldest = MAX (oldest, ((OvsColumn *) attr->columns->pdata[c])->delta_frontier);
     }
-  ovs_mutex_unlock (&stage->lock);
+  ovs_stage_unlock (stage);
   return oldest;
 }
 
@@ -223,20 +223,20 @@ ovs_stage_get_value_frontier (OvsStage *stage)
 {
   guint64 frontier = 0;
 
-  ovs_mutex_lock (&stage->lock);
+  ovs_stage_lock (stage);
   for (guint i = 0; i < stage->attrs->len; i++)
     if (stage->attrs->pdata[i] != NULL)
       frontier = MAX (frontier, ovs_attr_get_frontier (stage->attrs->pdata[i]));
-  ovs_mutex_unlock (&stage->lock);
+  ovs_stage_unlock (stage);
   return frontier;
 }
 
 void
 ovs_stage_trim (OvsStage *stage)
 {
-  ovs_mutex_lock (&stage->lock);
+  ovs_stage_lock (stage);
   ovs_binding_table_trim (stage->bindings);
-  ovs_mutex_unlock (&stage->lock);
+  ovs_stage_unlock (stage);
   ovs_pool_trim (stage->pool);
 }
 
@@ -428,10 +428,10 @@ ovs_stage_query_list (OvsStage *stage, OvstagePathList *list)
   query->list = ovs_path_list_ref (list);
   if (list->dict != stage->dict)
     ovs_fail (&error, OVSTAGE_ERROR_INVALID_HANDLE, "path list: it is of another dictionary");
-  ovs_mutex_lock (&stage->lock);
+  ovs_stage_lock (stage);
   if (error == NULL && ovs_stage_check_open (stage, &error))
     ovs_op_book (&query->op);
-  ovs_mutex_unlock (&stage->lock);
+  ovs_stage_unlock (stage);
   return ovs_op_end_new (&query->op, error);
 }
 
