@@ -680,7 +680,7 @@ ovs_stage_write (OvsStage *stage, OvsOp *query, guint64 attribute, guint64 ordin
 
   if (!booked || locked)
     return ovs_op_end_new (&write->op, error);
-  if (async || (work > OVS_CALLER_LIMIT && ovs_workers_get_n_threads (stage->workers) > 1))
+  if (async || (work > stage->config.caller_limit && ovs_workers_get_n_threads (stage->workers) > 1))
     ovs_transfers_push (transfers, write, &rows);
   else
     {
