@@ -21,6 +21,8 @@ typedef struct
   guint64 *mask; /* (owned) the same as bits */
   Float3 *values; /* (owned) N_PRIMS */
   Float3 *array;  /* (owned) N_PRIMS: what the loops write to */
+  Float3 *copies[2]; /* (owned) N_PRIMS */
+  guint n_copies;
 
   OvstageStage *stage; /* (owned) */
   OvstageToken token;
@@ -29,7 +31,6 @@ typedef struct
   OvstageWriteData *data;        /* (owned) for all */
   OvstageWriteData *chosen_data; /* (owned) */
   OvstageWriteData *masked_data; /* (owned) */
-  OvstageReadGroup *held;        /* (owned) (nullable) */
   guint64 ordinal;
 } Scatter;
 
@@ -61,6 +62,17 @@ loop_by_mask (gpointer data)
         array[row] = values[row];
       }
   BENCH_KEEP (array);
+}
+
+/* What no write beside a reader can do without: the column goes from one buffer to the other. */
+static void
+copy_all (gpointer data)
+{
+  Scatter *scatter = data;
+  guint to = scatter->n_copies++ % 2;
+
+  memcpy (scatter->copies[to], scatter->copies[1 - to], sizeof (Float3) * N_PRIMS);
+  BENCH_KEEP (scatter->copies[to]);
 }
 
 static void
@@ -166,7 +178,7 @@ open_stage (Scatter *scatter)
 static void
 run (int n_cpus)
 {
-  Scatter scatter = { .values = bench_new_values (N_PRIMS), .array = bench_alloc (sizeof (Float3) * N_PRIMS) };
+  Scatter scatter = { .values = bench_new_values (N_PRIMS), .array = bench_new_values (N_PRIMS) };
   const char *cpus = n_cpus == 1 ? "one CPU" : "two CPUs";
   const struct
   {
@@ -176,10 +188,13 @@ run (int n_cpus)
   } works[] = {
     { "scatter of 10 %% of 1M float3 by query, %s / loop by index", write_by_index, loop_by_index },
     { "scatter of 10 %% of 1M float3 by mask, %s / loop by bits", write_by_mask, loop_by_mask },
+    { "(memcpy of the whole column, %s / loop by index)", copy_all, loop_by_index },
     { "scatter of 10 %% of 1M float3 by query beside a reader, %s / loop by index", write_beside_reader, loop_by_index },
     { "scatter of 10 %% of 1M float3 by mask beside a reader, %s / loop by bits", write_by_mask_beside_reader, loop_by_mask },
   };
 
+  for (guint i = 0; i < 2; i++)
+    scatter.copies[i] = bench_new_values (N_PRIMS);
   choose (&scatter);
   open_stage (&scatter);
   for (guint i = 0; i < G_N_ELEMENTS (works); i++)
@@ -203,6 +218,8 @@ run (int n_cpus)
   g_free (scatter.mask);
   free (scatter.values);
   free (scatter.array);
+  free (scatter.copies[0]);
+  free (scatter.copies[1]);
 }
 
 int

@@ -34,7 +34,7 @@ def measure(name, work, yardstick, rounds):
     """Both give the time of one run in ns."""
     for _ in range(3):
         work(), yardstick()
-    ratios, times, bases = [], [], []
+    ratios = []
     for i in range(rounds):
         # Neither is always the first, which finds the caches as the other left them.
         if i % 2:
@@ -42,13 +42,7 @@ def measure(name, work, yardstick, rounds):
         else:
             base, t = yardstick(), work()
         ratios.append(t / base)
-        times.append(t)
-        bases.append(base)
-    print(
-        f"{name}: {statistics.median(ratios):.2f} (median of {rounds}; {min(ratios):.2f}-{max(ratios):.2f})"
-        f"  [{statistics.median(times):.0f} ns / {statistics.median(bases):.0f} ns]",
-        flush=True,
-    )
+    print(f"{name}: {statistics.median(ratios):.2f} (median of {rounds}; {min(ratios):.2f}-{max(ratios):.2f})", flush=True)
 
 
 def noise(rounds=60):

@@ -35,7 +35,8 @@
 
 /* Up to this many bytes are moved while the stage lock is held, */
 #define OVS_LOCKED_LIMIT (64 * 1024)
-/* up to this many by the calling thread, and more by the stage's threads. */
+/* up to this many, if the configuration says nothing else, by the calling thread, and more by the stage's threads: waking
+ * them costs more than it saves below that. */
 #define OVS_CALLER_LIMIT (3 * 1024 * 1024)
 #define OVS_BINDING_BUDGET (256 * 1024 * 1024)
 #define OVS_N_RESERVED 6

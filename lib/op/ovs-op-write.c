@@ -159,7 +159,7 @@ ovs_stage_write_batch (OvsStage *stage, OvsOp *query, const OvsAttributeWrite *e
   /* Without a transfer there is nothing to wait for: it was refused, or the bytes are where they will stay. */
   if (transfers == NULL)
     return ovs_op_end_new (&write->op, error);
-  if (async || (work > OVS_CALLER_LIMIT && ovs_workers_get_n_threads (stage->workers) > 1))
+  if (async || (work > stage->config.caller_limit && ovs_workers_get_n_threads (stage->workers) > 1))
     ovs_transfers_push (transfers, write);
   else
     {

@@ -46,6 +46,8 @@ ovs_stage_new (const OvsStageConfig *config)
   stage->config.queue_capacity = MAX (stage->config.queue_capacity, 1);
   if (stage->config.staging_budget == 0)
     stage->config.staging_budget = default_staging_budget ();
+  if (stage->config.caller_limit == 0)
+    stage->config.caller_limit = OVS_CALLER_LIMIT;
   if (stage->config.n_threads == 0)
     stage->config.n_threads = count_processors ();
 

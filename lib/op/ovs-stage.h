@@ -21,6 +21,7 @@ typedef struct
   guint64 change_budget;  /* bytes of change records per attribute; 0: a share of the column */
   guint64 staging_budget; /* unsealed bytes; 0: half of the machine's memory */
   guint n_threads;        /* 0: one per processor */
+  gsize caller_limit;     /* up to so many bytes are moved by the calling thread; 0: a measured default */
 } OvsStageConfig;
 
 OvsStage *ovs_stage_new (const OvsStageConfig *config);

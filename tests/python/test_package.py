@@ -2,6 +2,7 @@
 # SPDX-FileCopyrightText: 2026 The libovstage authors
 """The package as such, the path dictionary and the small types."""
 
+import inspect
 import pickle
 import subprocess
 import sys
@@ -18,6 +19,20 @@ class Package(unittest.TestCase):
             self.assertTrue(hasattr(ovstage, name), name)
         for name in ("Map", "WriteDesc", "Filter"):
             self.assertFalse(hasattr(ovstage, name), name)
+
+    def test_signatures_and_docs(self):
+        for kind in (ovstage.Stage, ovstage.Operation, ovstage.Query, ovstage.Read, ovstage.ReadGroup, ovstage.PathList,
+                     ovstage.PathDictionary, ovstage.DLTensor, ovstage.ManagedDLTensor, ovstage.OrdinalRange):
+            self.assertTrue(kind.__doc__, kind)
+            for name, member in vars(kind).items():
+                if name.startswith("_"):
+                    continue
+                self.assertTrue(member.__doc__, f"{kind}.{name}")
+                if inspect.ismethoddescriptor(member) and not inspect.isdatadescriptor(member):
+                    inspect.signature(getattr(kind, name))
+        parameters = inspect.signature(ovstage.Stage.write_attribute).parameters
+        self.assertIs(parameters["is_array"].kind, inspect.Parameter.KEYWORD_ONLY)
+        self.assertIs(parameters["is_array"].default, inspect.Parameter.empty)
 
     def test_import_needs_neither_gi_nor_numpy_nor_asyncio(self):
         code = "import sys, ovstage; print([m for m in ('gi', 'numpy', 'asyncio') if m in sys.modules])"
@@ -218,6 +233,18 @@ class GObject(StageCase):
         self.assertEqual(stage.props.name, "test")
         self.seal(4)
         self.assertEqual(stage.get_write_floor(), 4)
+
+    def test_signals(self):
+        from gi.repository import GLib
+
+        seen = []
+        self.stage.gobject.connect("sealed", lambda stage, ordinal: seen.append(ordinal))
+        for ordinal in (3, 4):
+            self.seal(ordinal)
+        context = GLib.MainContext.default()
+        while not seen:
+            context.iteration(True)
+        self.assertEqual(seen[-1], 4)
 
 
 if __name__ == "__main__":

@@ -198,23 +198,23 @@ get_array_code (const ArrayStruct *array)
     }
 }
 
-/* NULL without an error or refusal: the array is of another sort, for which there are other ways. */
-static OvstageTensor *
-import_array_struct (PyObject *object, gboolean *read_only, PyovsRefusal *refusal)
+/* FALSE: the array is of another sort, for which there are other ways. */
+static gboolean
+import_array_struct (PyObject *object, OvstageTensor **tensor, gboolean *read_only, PyovsRefusal *refusal)
 {
   PyObject *capsule = PyObject_GetAttr (object, pyovs.str_array_struct);
   gint64 shape[PyBUF_MAX_NDIM], strides[PyBUF_MAX_NDIM];
   ArrayStruct *array = capsule != NULL ? PyCapsule_GetPointer (capsule, NULL) : NULL;
-  OvstageTensor *tensor = NULL;
   OvstageDataType dtype;
   GError *error = NULL;
+  gboolean fits = FALSE;
   int i, code;
 
   if (array == NULL)
     {
       PyErr_Clear ();
       Py_XDECREF (capsule);
-      return NULL;
+      return FALSE;
     }
   code = get_array_code (array);
   if (array->two != 2 || code < 0 || array->n_dims > PyBUF_MAX_NDIM ||
@@ -229,14 +229,15 @@ import_array_struct (PyObject *object, gboolean *read_only, PyovsRefusal *refusa
     }
   dtype = (OvstageDataType) { code, array->item_size * 8, 1 };
   *read_only = !(array->flags & ARRAY_WRITABLE);
-  tensor = ovstage_tensor_new_take (array->data, kDLCPU, 0, &dtype, shape, array->n_dims, strides, release_object,
-                                    Py_NewRef (object), &error);
-  if (tensor == NULL)
+  fits = TRUE;
+  *tensor = ovstage_tensor_new_take (array->data, kDLCPU, 0, &dtype, shape, array->n_dims, strides, release_object,
+                                     Py_NewRef (object), &error);
+  if (*tensor == NULL)
     pyovs_refuse_gerror (refusal, error);
 
 out:
   Py_DECREF (capsule);
-  return tensor;
+  return fits;
 }
 
 /* DLPack */
@@ -411,9 +412,9 @@ pyovs_tensor_import (PyObject *object, const char *what, PyovsImport how, PyObje
     }
   if (is_ndarray (object))
     {
-      OvstageTensor *tensor = import_array_struct (object, read_only, refusal);
+      OvstageTensor *tensor;
 
-      if (tensor != NULL || refusal->code != 0)
+      if (import_array_struct (object, &tensor, read_only, refusal))
         return tensor;
       if (PyObject_GetBuffer (object, &view, PyBUF_RECORDS_RO) == 0)
         return import_view (&view, what, how, read_only, refusal);

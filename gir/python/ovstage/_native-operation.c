@@ -295,10 +295,12 @@ operation_repr (PyovsOperation *self)
 
 static PyMethodDef operation_methods[] = {
   { "wait", PYOVS_METHOD (operation_wait), METH_FASTCALL | METH_KEYWORDS,
-    PyDoc_STR ("wait(timeout=TIMEOUT_INFINITE)\n--\n\nWaits until the operation is done; raises OvstageError if it was refused or failed.\n\n"
+    PyDoc_STR ("wait($self, timeout=-1)\n--\n\n"
+               "Waits until the operation is done; raises OvstageError if it was refused or failed.\n\n"
                "timeout is in nanoseconds, 0 polls. Not done in time: OvstageError with code TIMEOUT, and nothing changes.") },
   { "error_message", (PyCFunction) operation_error_message, METH_NOARGS,
-    PyDoc_STR ("error_message()\n--\n\nWhy the operation was refused or failed; \"\" if it was not, or is not done yet.") },
+    PyDoc_STR ("error_message($self)\n--\n\n"
+               "Why the operation was refused or failed; \"\" if it was not, or is not done yet.") },
   { "_watch", (PyCFunction) operation_watch, METH_VARARGS,
     PyDoc_STR ("Has a function called once the operation is done: in the thread-default main context, or in any thread.") },
   { NULL },
@@ -392,7 +394,8 @@ query_get_attributes (PyovsOperation *self, void *closure)
 }
 
 static PyMethodDef query_methods[] = {
-  { "release", (PyCFunction) handle_release, METH_NOARGS, PyDoc_STR ("release()\n--\n\nLets the query go; what was submitted with it goes on.") },
+  { "release", (PyCFunction) handle_release, METH_NOARGS,
+    PyDoc_STR ("release($self)\n--\n\nLets the query go; what was submitted with it goes on.") },
   { "__enter__", handle_enter, METH_NOARGS, NULL },
   { "__exit__", (PyCFunction) handle_exit, METH_VARARGS, NULL },
   { NULL },
@@ -654,16 +657,19 @@ static PyGetSetDef group_getset[] = {
 
 static PyMethodDef group_methods[] = {
   { "prim_index", (PyCFunction) group_prim_index, METH_O,
-    PyDoc_STR ("prim_index(i)\n--\n\nThe entry of prim_list that prim i is, the offset included.") },
+    PyDoc_STR ("prim_index($self, i, /)\n--\n\nThe entry of prim_list that prim i is, the offset included.") },
   { "data_row_index", (PyCFunction) group_data_row_index, METH_O,
-    PyDoc_STR ("data_row_index(i)\n--\n\nThe row of data of prim i.") },
-  { "tensor", (PyCFunction) group_tensor, METH_O, PyDoc_STR ("tensor(i)\n--\n\nTensor i as a DLTensor, with the tuple width as lanes.") },
+    PyDoc_STR ("data_row_index($self, i, /)\n--\n\nThe row of data of prim i.") },
+  { "tensor", (PyCFunction) group_tensor, METH_O,
+    PyDoc_STR ("tensor($self, i, /)\n--\n\nTensor i as a DLTensor, with the tuple width as lanes.") },
   { "array", (PyCFunction) group_array, METH_O,
-    PyDoc_STR ("array(i)\n--\n\nTensor i as a flat, read-only numpy view of the base elements. It outlives the group.") },
+    PyDoc_STR ("array($self, i, /)\n--\n\n"
+               "Tensor i as a flat, read-only numpy view of the base elements. It outlives the group.") },
   { "dlpack", PYOVS_METHOD (group_dlpack), METH_FASTCALL | METH_KEYWORDS,
-    PyDoc_STR ("dlpack(i, *, readonly=True)\n--\n\nTensor i for np.from_dlpack() and its like, lanes as one trailing axis. It outlives the group.") },
+    PyDoc_STR ("dlpack($self, i, *, readonly=True)\n--\n\n"
+               "Tensor i for np.from_dlpack() and its like, lanes as one trailing axis. It outlives the group.") },
   { "release", pyovs_group_release, METH_NOARGS,
-    PyDoc_STR ("release()\n--\n\nLets the group go. Arrays and tensors taken from it stay valid.") },
+    PyDoc_STR ("release($self)\n--\n\nLets the group go. Arrays and tensors taken from it stay valid.") },
   { "__enter__", handle_enter, METH_NOARGS, NULL },
   { "__exit__", group_exit, METH_VARARGS, NULL },
   { NULL },
@@ -808,12 +814,13 @@ static PyAsyncMethods read_as_async = {
 
 static PyMethodDef read_methods[] = {
   { "fetch_next", PYOVS_METHOD (read_fetch_next), METH_FASTCALL | METH_KEYWORDS,
-    PyDoc_STR ("fetch_next(timeout=TIMEOUT_INFINITE)\n--\n\nThe next ReadGroup, or None at the end. Raises as wait() does.") },
+    PyDoc_STR ("fetch_next($self, timeout=-1)\n--\n\nThe next ReadGroup, or None at the end. Raises as wait() does.") },
   { "groups", (PyCFunction) read_groups, METH_NOARGS,
-    PyDoc_STR ("groups()\n--\n\nAn iterator over the groups that are left. Its groups are released when they are dropped.") },
+    PyDoc_STR ("groups($self)\n--\n\n"
+               "An iterator over the groups that are left. Its groups are released when they are dropped.") },
   { "_next_group", (PyCFunction) read_next_group, METH_NOARGS, NULL },
   { "release", (PyCFunction) handle_release, METH_NOARGS,
-    PyDoc_STR ("release()\n--\n\nLets the read go. Groups that were fetched stay valid.") },
+    PyDoc_STR ("release($self)\n--\n\nLets the read go. Groups that were fetched stay valid.") },
   { "__enter__", handle_enter, METH_NOARGS, NULL },
   { "__exit__", (PyCFunction) handle_exit, METH_VARARGS, NULL },
   { NULL },

@@ -164,8 +164,8 @@ static PySequenceMethods path_list_as_sequence = {
 };
 
 static PyMethodDef path_list_methods[] = {
-  { "paths", path_list_paths, METH_NOARGS, PyDoc_STR ("paths()\n--\n\nThe ids of the paths, in order.") },
-  { "strings", path_list_strings, METH_NOARGS, PyDoc_STR ("strings()\n--\n\nThe texts of the paths, in order.") },
+  { "paths", path_list_paths, METH_NOARGS, PyDoc_STR ("paths($self)\n--\n\nThe ids of the paths, in order.") },
+  { "strings", path_list_strings, METH_NOARGS, PyDoc_STR ("strings($self)\n--\n\nThe texts of the paths, in order.") },
   { NULL },
 };
 
@@ -489,30 +489,34 @@ dictionary_exit (PyovsPathDictionary *self, PyObject *args)
 
 static PyMethodDef dictionary_methods[] = {
   PYOVS_METHOD_1_DEF ("intern_token", dictionary_intern_token,
-                      "intern_token(text)\n--\n\nThe id of a text, such as the name of an attribute. Equal texts have equal ids."),
+                      "intern_token($self, text)\n--\n\n"
+                      "The id of a text, such as the name of an attribute. Equal texts have equal ids."),
   PYOVS_METHOD_1_DEF ("token_to_string", dictionary_token_to_string,
-                      "token_to_string(token)\n--\n\nThe text of a token; \"\" for 0."),
+                      "token_to_string($self, token)\n--\n\nThe text of a token; \"\" for 0."),
   PYOVS_METHOD_1_DEF ("intern_path", dictionary_intern_path,
-                      "intern_path(path)\n--\n\nThe id of an absolute prim path such as \"/World/A\"."),
+                      "intern_path($self, path)\n--\n\nThe id of an absolute prim path such as \"/World/A\"."),
   PYOVS_METHOD_1_DEF ("path_to_string", dictionary_path_to_string,
-                      "path_to_string(path)\n--\n\nThe text of a path id."),
+                      "path_to_string($self, path)\n--\n\nThe text of a path id."),
   PYOVS_METHOD_1_DEF ("create_path_list", dictionary_create_path_list,
-                      "create_path_list(paths)\n--\n\nAn ordered list of path ids, without repetitions."),
+                      "create_path_list($self, paths)\n--\n\nAn ordered list of path ids, without repetitions."),
   PYOVS_METHOD_1_DEF ("create_path_list_from_strings", dictionary_create_path_list_from_strings,
-                      "create_path_list_from_strings(paths)\n--\n\nAn ordered list of paths, without repetitions, from their texts."),
+                      "create_path_list_from_strings($self, paths)\n--\n\n"
+                      "An ordered list of paths, without repetitions, from their texts."),
   PYOVS_METHOD_1_DEF ("add_path_list_reference", dictionary_add_path_list_reference,
-                      "add_path_list_reference(path_list)\n--\n\nOne more destroy_path_list() is needed to destroy the list."),
+                      "add_path_list_reference($self, path_list)\n--\n\n"
+                      "One more destroy_path_list() is needed to destroy the list."),
   PYOVS_METHOD_1_DEF ("destroy_path_list", dictionary_destroy_path_list,
-                      "destroy_path_list(path_list)\n--\n\nGives a reference back; after the last one the list is no longer usable.\n\n"
+                      "destroy_path_list($self, path_list)\n--\n\n"
+                      "Gives a reference back; after the last one the list is no longer usable.\n\n"
                       "Queries and groups keep their lists. A list that is dropped is destroyed as well."),
   PYOVS_METHOD_1_DEF ("path_list_count", dictionary_path_list_count,
-                      "path_list_count(path_list)\n--\n\nHow many paths the list has."),
+                      "path_list_count($self, path_list)\n--\n\nHow many paths the list has."),
   PYOVS_METHOD_1_DEF ("get_paths", dictionary_get_paths,
-                      "get_paths(path_list)\n--\n\nThe ids of the paths, in order."),
+                      "get_paths($self, path_list)\n--\n\nThe ids of the paths, in order."),
   PYOVS_METHOD_1_DEF ("get_path_strings", dictionary_get_path_strings,
-                      "get_path_strings(path_list)\n--\n\nThe texts of the paths, in order."),
+                      "get_path_strings($self, path_list)\n--\n\nThe texts of the paths, in order."),
   { "release", (PyCFunction) dictionary_release, METH_NOARGS,
-    PyDoc_STR ("release()\n--\n\nLets the dictionary go. Its ids stay valid for the life of the stage.") },
+    PyDoc_STR ("release($self)\n--\n\nLets the dictionary go. Its ids stay valid for the life of the stage.") },
   { "__enter__", dictionary_enter, METH_NOARGS, NULL },
   { "__exit__", (PyCFunction) dictionary_exit, METH_VARARGS, NULL },
   { NULL },
@@ -521,7 +525,8 @@ static PyMethodDef dictionary_methods[] = {
 PyTypeObject pyovs_path_dictionary_type = {
   PyVarObject_HEAD_INIT (NULL, 0)
   .tp_name = "ovstage.PathDictionary",
-  .tp_doc = PyDoc_STR ("PathDictionary(stage)\n--\n\nThe tokens, prim paths and path lists of a stage. Its errors are OvxErrors."),
+  .tp_doc = PyDoc_STR ("PathDictionary(stage)\n--\n\n"
+                       "The tokens, prim paths and path lists of a stage. Its errors are OvxErrors."),
   .tp_basicsize = sizeof (PyovsPathDictionary),
   .tp_flags = Py_TPFLAGS_DEFAULT,
   .tp_new = PyType_GenericNew,

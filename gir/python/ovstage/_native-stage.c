@@ -74,9 +74,10 @@ range_repr (PyovsOrdinalRange *self)
 }
 
 static PyMethodDef range_methods[] = {
-  { "latest", (PyCFunction) range_latest, METH_O | METH_CLASS, PyDoc_STR ("latest(ordinal)\n--\n\nThe values as of an ordinal.") },
+  { "latest", (PyCFunction) range_latest, METH_O | METH_CLASS,
+    PyDoc_STR ("latest($type, ordinal, /)\n--\n\nThe values as of an ordinal.") },
   { "newest", (PyCFunction) range_newest, METH_NOARGS | METH_CLASS,
-    PyDoc_STR ("newest()\n--\n\nThe values of each attribute as of its own write floor when the read runs.") },
+    PyDoc_STR ("newest($type)\n--\n\nThe values of each attribute as of its own write floor when the read runs.") },
   { NULL },
 };
 
@@ -1102,11 +1103,10 @@ typedef struct
 static PyObject *
 stage_get_gobject (PyovsStage *self, void *closure)
 {
-  OvstageStage *stage = get_stage (self);
-  PyObject *gi, *object, *result;
   PyGObjectFunctions *functions;
+  PyObject *gi, *object;
 
-  if (stage == NULL)
+  if (get_stage (self) == NULL)
     return NULL;
   gi = PyImport_ImportModule ("gi");
   if (gi == NULL)
@@ -1121,18 +1121,16 @@ stage_get_gobject (PyovsStage *self, void *closure)
   if (object == NULL)
     return NULL;
   Py_DECREF (object);
-  object = PyImport_ImportModule ("gi._gobject");
-  if (object == NULL)
+  gi = PyImport_ImportModule ("gi._gobject");
+  if (gi == NULL)
     return NULL;
-  Py_DECREF (object);
-  functions = PyCapsule_Import ("gi._gobject._PyGObject_API", 0);
-  if (functions == NULL)
+  object = PyObject_GetAttrString (gi, "_PyGObject_API");
+  Py_DECREF (gi);
+  functions = object != NULL ? PyCapsule_GetPointer (object, "gobject._PyGObject_API") : NULL;
+  Py_XDECREF (object);
+  if (functions == NULL || get_stage (self) == NULL)
     return NULL;
-  stage = get_stage (self);
-  if (stage == NULL)
-    return NULL;
-  result = functions->new_wrapper (G_OBJECT (stage));
-  return result;
+  return functions->new_wrapper (G_OBJECT (self->stage));
 }
 
 static PyObject *
@@ -1166,35 +1164,40 @@ stage_repr (PyovsStage *self)
 
 static PyMethodDef stage_methods[] = {
   { "write_attribute", PYOVS_METHOD (stage_write_attribute), METH_FASTCALL | METH_KEYWORDS,
-    PyDoc_STR ("write_attribute(query, attribute, ordinal, tensors, *, is_array, prim_mode=PrimMode.UPSERT, "
-               "semantic=AttributeSemantic.NONE, index_map=None, mask=None, count=None, cuda_event=0, cuda_stream=0, "
+    PyDoc_STR ("write_attribute($self, query, attribute, ordinal, tensors, *, is_array, prim_mode=0, "
+               "semantic=0, index_map=None, mask=None, count=None, cuda_event=0, cuda_stream=0, "
                "placement=None)\n--\n\n"
                "Writes one row per prim at an ordinal; advance_write_floor() makes it readable.\n\n"
                "attribute: a token or its text. tensors: an array with the buffer protocol or __dlpack__, of any\n"
                "strides; trailing axes are the tuple of a row. It is held until the operation is done.\n"
                "count: the leading prims only. index_map: which row each element takes. mask: which elements are\n"
-               "written, one bool each or bits in uint64 words.") },
+               "written, one bool each or bits in uint64 words. prim_mode: a PrimMode, UPSERT unless told otherwise.\n"
+               "semantic: an AttributeSemantic.") },
   { "read_attributes", PYOVS_METHOD (stage_read_attributes), METH_FASTCALL | METH_KEYWORDS,
-    PyDoc_STR ("read_attributes(query, attributes, ordinal_range, *, placement=None)\n--\n\n"
+    PyDoc_STR ("read_attributes($self, query, attributes, ordinal_range, *, placement=None)\n--\n\n"
                "Reads the sealed values of attributes, without a copy. Gives a Read.") },
   { "advance_write_floor", PYOVS_METHOD (stage_advance_write_floor), METH_FASTCALL | METH_KEYWORDS,
-    PyDoc_STR ("advance_write_floor(ordinal, *, scope=Scope.ALL, attributes=())\n--\n\n"
-               "Seals everything at or below an ordinal: it can be read, and no longer changes.") },
+    PyDoc_STR ("advance_write_floor($self, ordinal, *, scope=0, attributes=())\n--\n\n"
+               "Seals everything at or below an ordinal: it can be read, and no longer changes.\n\n"
+               "scope: a Scope; which attributes, all unless told otherwise.") },
   PYOVS_METHOD_1_DEF ("query_from_path_list", stage_query_from_path_list,
-                      "query_from_path_list(path_list)\n--\n\nThe query that selects the prims of a list, in its order."),
+                      "query_from_path_list($self, path_list)\n--\n\n"
+                      "The query that selects the prims of a list, in its order."),
   { "wait_op", PYOVS_METHOD (stage_wait_op), METH_FASTCALL | METH_KEYWORDS,
-    PyDoc_STR ("wait_op(op_id, timeout=TIMEOUT_INFINITE)\n--\n\n"
+    PyDoc_STR ("wait_op($self, op_id, timeout=-1)\n--\n\n"
                "Waits for an operation by its id. Gives (code, error_op_ids, lowest_pending): OK once it is done, well or\n"
                "not, TIMEOUT, or INVALID_HANDLE; the ids that failed since this thread's last wait_op(); and, on TIMEOUT,\n"
                "the lowest pending id it waits for. Knows the operations that were submitted through this object.") },
   PYOVS_METHOD_1_DEF ("release_op", stage_release_op,
-                      "release_op(op_id)\n--\n\nRetires an id: waiting for it later is INVALID_HANDLE."),
+                      "release_op($self, op_id)\n--\n\nRetires an id: waiting for it later is INVALID_HANDLE."),
   PYOVS_METHOD_1_DEF ("release_group", stage_release_group,
-                      "release_group(group)\n--\n\nLets a group go, as group.release() does."),
+                      "release_group($self, group)\n--\n\nLets a group go, as group.release() does."),
   { "get_attribute_write_floor", PYOVS_METHOD (stage_get_attribute_write_floor), METH_FASTCALL | METH_KEYWORDS,
-    PyDoc_STR ("get_attribute_write_floor(attribute=None)\n--\n\nUp to where an attribute is sealed; None for all of them.") },
+    PyDoc_STR ("get_attribute_write_floor($self, attribute=None)\n--\n\n"
+               "Up to where an attribute is sealed; None for all of them.") },
   { "destroy", (PyCFunction) stage_destroy, METH_NOARGS,
-    PyDoc_STR ("destroy()\n--\n\nWithdraws what has not begun, lets what runs end, and lets the stage go.\n\nGroups and arrays stay valid.") },
+    PyDoc_STR ("destroy($self)\n--\n\n"
+               "Withdraws what has not begun, lets what runs end, and lets the stage go.\n\nGroups and arrays stay valid.") },
   { "__enter__", stage_enter, METH_NOARGS, NULL },
   { "__exit__", (PyCFunction) stage_exit, METH_VARARGS, NULL },
   { NULL },
@@ -1212,6 +1215,7 @@ PyTypeObject pyovs_stage_type = {
   PyVarObject_HEAD_INIT (NULL, 0)
   .tp_name = "ovstage.Stage",
   .tp_doc = PyDoc_STR ("Stage(name=None, *, history_depth=1, queue_capacity=4096, change_budget=0, staging_budget=0)\n--\n\n"
+                       ""
                        "A store of scene data. A context manager: leaving it destroys the stage.\n\n"
                        "history_depth: how many sealed versions of a column stay readable. queue_capacity: how many\n"
                        "operations may be unfinished. change_budget, staging_budget: bytes; 0 lets the library choose."),

@@ -482,7 +482,8 @@ static PyGetSetDef tensor_getset[] = {
 
 static PyMethodDef tensor_methods[] = {
   { "from_dlpack", PYOVS_METHOD (tensor_from_dlpack), METH_FASTCALL | METH_KEYWORDS | METH_CLASS,
-    PyDoc_STR ("from_dlpack(obj, *, stream=None)\n--\n\nA view of the memory of an array, without a copy. It keeps the array's memory alive.") },
+    PyDoc_STR ("from_dlpack($type, obj, *, stream=None)\n--\n\n"
+               "A view of the memory of an array, without a copy. It keeps the array's memory alive.") },
   { NULL },
 };
 
@@ -765,10 +766,10 @@ managed_get_array_interface (PyovsTensor *self, void *closure)
 
 static PyMethodDef managed_methods[] = {
   { "__dlpack__", PYOVS_METHOD (managed_dlpack), METH_FASTCALL | METH_KEYWORDS,
-    PyDoc_STR ("__dlpack__(*, stream=None, max_version=None, dl_device=None, copy=None)\n--\n\n"
+    PyDoc_STR ("__dlpack__($self, stream=None, *, max_version=None, dl_device=None, copy=None)\n--\n\n"
                "A DLPack capsule: versioned for max_version >= (1, 0), else legacy. Lanes become a trailing axis.") },
   { "__dlpack_device__", (PyCFunction) managed_dlpack_device, METH_NOARGS,
-    PyDoc_STR ("__dlpack_device__()\n--\n\n(device_type, device_id)") },
+    PyDoc_STR ("__dlpack_device__($self)\n--\n\n(device_type, device_id)") },
   { NULL },
 };
 

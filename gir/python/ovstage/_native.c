@@ -340,15 +340,15 @@ data_type_text (PyObject *module, PyObject *args)
 
 static PyMethodDef module_methods[] = {
   { "make_dltensor", PYOVS_METHOD (pyovs_make_dltensor), METH_FASTCALL | METH_KEYWORDS,
-    PyDoc_STR ("make_dltensor(obj, dtype=None, *, shape=None, ndim=None, strides=None)\n--\n\n"
+    PyDoc_STR ("make_dltensor($module, obj, dtype=None, *, shape=None, ndim=None, strides=None)\n--\n\n"
                "A DLTensor over the memory of obj, without a copy.\n\n"
                "With dtype, complete and compact trailing axes are folded into its lanes: code and bits must be\n"
                "those of obj. A fold that takes every axis gives the shape (1,). shape, ndim and strides\n"
                "describe the same memory in another way; strides are in elements.") },
   { "dltensor_to_numpy", pyovs_dltensor_to_numpy, METH_O,
-    PyDoc_STR ("dltensor_to_numpy(t)\n--\n\nA flat numpy view of the base elements of a compact CPU tensor.") },
+    PyDoc_STR ("dltensor_to_numpy($module, t, /)\n--\n\nA flat numpy view of the base elements of a compact CPU tensor.") },
   { "library_version", library_version, METH_NOARGS,
-    PyDoc_STR ("library_version()\n--\n\nThe version of libovstage: (major, minor, micro).") },
+    PyDoc_STR ("library_version($module)\n--\n\nThe version of libovstage: (major, minor, micro).") },
   { "_data_type_text", data_type_text, METH_VARARGS, NULL },
   { "_iterate", pyovs_iterate, METH_NOARGS,
     PyDoc_STR ("Iterates the thread-default main context once; returns now and then even if nothing happens.") },

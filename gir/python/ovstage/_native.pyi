@@ -2,7 +2,21 @@
 # SPDX-FileCopyrightText: 2026 The libovstage authors
 
 from types import TracebackType
-from typing import Any, AsyncIterator, Callable, Generator, Iterator, List, Optional, Sequence, Tuple, Type, TypeVar, Union
+from typing import (
+    Any,
+    AsyncIterator,
+    Callable,
+    Generator,
+    Iterator,
+    List,
+    Optional,
+    Sequence,
+    Tuple,
+    Type,
+    TypeVar,
+    Union,
+    final,
+)
 
 from ._enums import AttributeSemantic, ErrorCode, PrimMode, Scope
 from ._types import DLDataType, DLDevice, Placement, ReadGroupMeta
@@ -33,6 +47,7 @@ class DLTensor:
     def readonly(self) -> bool: ...
     def __buffer__(self, flags: int, /) -> memoryview: ...
 
+@final
 class ManagedDLTensor(DLTensor):
     def __dlpack__(
         self,
@@ -60,6 +75,7 @@ class Operation:
     def __await__(self: _Self) -> Generator[Any, Any, _Self]: ...
     def _watch(self, function: Callable[[], Any], in_this_context: bool, /) -> None: ...
 
+@final
 class Query(Operation):
     @property
     def prim_count(self) -> int: ...
@@ -73,6 +89,7 @@ class Query(Operation):
         self, kind: Optional[Type[BaseException]], error: Optional[BaseException], traceback: Optional[TracebackType], /
     ) -> None: ...
 
+@final
 class Read(Operation):
     @property
     def as_of(self) -> int: ...
@@ -86,6 +103,7 @@ class Read(Operation):
         self, kind: Optional[Type[BaseException]], error: Optional[BaseException], traceback: Optional[TracebackType], /
     ) -> None: ...
 
+@final
 class ReadGroup:
     @property
     def attribute(self) -> int: ...
@@ -130,12 +148,14 @@ class ReadGroup:
         self, kind: Optional[Type[BaseException]], error: Optional[BaseException], traceback: Optional[TracebackType], /
     ) -> None: ...
 
+@final
 class PathList(Sequence[int]):
     def paths(self) -> List[int]: ...
     def strings(self) -> List[str]: ...
     def __len__(self) -> int: ...
     def __getitem__(self, i: Any, /) -> Any: ...
 
+@final
 class PathDictionary:
     def __init__(self, stage: Stage) -> None: ...
     def intern_token(self, text: str) -> int: ...
@@ -155,6 +175,7 @@ class PathDictionary:
         self, kind: Optional[Type[BaseException]], error: Optional[BaseException], traceback: Optional[TracebackType], /
     ) -> None: ...
 
+@final
 class OrdinalRange:
     @classmethod
     def latest(cls, ordinal: int, /) -> OrdinalRange: ...
