@@ -4,7 +4,7 @@
 
 #include "config.h"
 
-#include "column/ovs-fold.h"
+#include "column/ovs-fold-private.h"
 
 #include <string.h>
 
@@ -12,62 +12,6 @@
 #include "device/ovs-device.h"
 
 #define LEAST_CHANGE_BUDGET (256 * 1024)
-
-/* One ordinal at which a column changes. */
-typedef struct
-{
-  guint64 ordinal;
-  OvsWriteSet *set; /* (nullable) NULL: rows only moved away */
-  OvsBits *live;    /* (owned) (nullable) afterwards */
-  guint32 n_rows;
-  guint32 n_live;
-  gboolean keep;
-
-  /* Of those that are kept: */
-  OvsVersion *version; /* (owned) */
-  guint from_step;     /* the bytes start with part from_part of this step, */
-  guint from_part;
-  const OvsVersion *base; /* (nullable) on top of a copy of this */
-} Step;
-
-typedef struct _FoldColumn FoldColumn;
-
-struct _FoldColumn
-{
-  FoldColumn *next;
-  OvsColumn *column;
-  gboolean keep_base; /* the current version stays */
-  gboolean moved;     /* some rows went to another column */
-  guint n_steps;
-  guint steps_capacity;
-  Step *steps;
-  Step first_step; /* steps points here while there is one */
-};
-
-typedef struct _FoldAttr FoldAttr;
-
-struct _FoldAttr
-{
-  FoldAttr *next;
-  OvsAttr *attr;
-  guint64 ordinal;
-  guint n_sets;
-  FoldColumn *columns;
-  GArray *changes; /* (owned) (nullable) guint64, ordinals at which prims appeared, went or moved */
-  GPtrArray *deaths; /* (owned) (nullable) OvsDeaths */
-  FoldColumn first_column; /* one of columns, if there is one: most attributes have no more */
-};
-
-struct _OvsFold
-{
-  OvsFoldContext context;
-  guint64 pins[OVS_FOLD_MAX_PINS];
-  FoldAttr *attrs;
-  gsize work;
-  guint n_columns;
-  GArray *structure; /* (owned) (nullable) OvsStructureChange */
-  FoldAttr first_attr; /* one of attrs, if there is one */
-};
 
 OvsFold *
 ovs_fold_new (const OvsFoldContext *context)
@@ -94,7 +38,7 @@ ovs_fold_begin (OvsFold *fold, const OvsFoldContext *context)
 }
 
 static void
-clear_column (FoldColumn *column)
+clear_column (OvsFoldColumn *column)
 {
   for (guint i = 0; i < column->n_steps; i++)
     {
@@ -110,12 +54,12 @@ ovs_fold_clear (OvsFold *fold)
 {
   while (fold->attrs != NULL)
     {
-      FoldAttr *attr = fold->attrs;
+      OvsFoldAttr *attr = fold->attrs;
 
       fold->attrs = attr->next;
       while (attr->columns != NULL)
         {
-          FoldColumn *column = attr->columns;
+          OvsFoldColumn *column = attr->columns;
 
           attr->columns = column->next;
           clear_column (column);
@@ -137,354 +81,6 @@ ovs_fold_free (OvsFold *fold)
   g_free (fold);
 }
 
-static FoldColumn *
-get_column (FoldAttr *attr, OvsColumn *column)
-{
-  FoldColumn *fold_column;
-
-  for (fold_column = attr->columns; fold_column != NULL; fold_column = fold_column->next)
-    if (fold_column->column == column)
-      return fold_column;
-
-  fold_column = attr->columns == NULL ? &attr->first_column : g_new (FoldColumn, 1);
-  fold_column->column = column;
-  fold_column->keep_base = FALSE;
-  fold_column->moved = FALSE;
-  fold_column->n_steps = 0;
-  fold_column->steps_capacity = 1;
-  fold_column->steps = &fold_column->first_step;
-  fold_column->next = attr->columns;
-  attr->columns = fold_column;
-  return fold_column;
-}
-
-/* The state before the next step: the last step's, else the current version's. */
-static void
-get_state (FoldColumn *column, OvsBits **live, guint32 *n_rows, guint32 *n_live)
-{
-  const Step *last = column->n_steps > 0 ? &column->steps[column->n_steps - 1] : NULL;
-  const OvsVersion *current = ovs_column_get_current (column->column);
-
-  *live = last != NULL ? last->live : current != NULL ? current->live : NULL;
-  *n_rows = last != NULL ? last->n_rows : current != NULL ? current->n_rows : 0;
-  *n_live = last != NULL ? last->n_live : current != NULL ? current->n_live : 0;
-}
-
-static Step *
-get_step (FoldColumn *column, guint64 ordinal)
-{
-  Step *step;
-  OvsBits *live;
-  guint32 n_rows, n_live;
-
-  if (column->n_steps > 0 && column->steps[column->n_steps - 1].ordinal == ordinal)
-    return &column->steps[column->n_steps - 1];
-
-  get_state (column, &live, &n_rows, &n_live);
-  if (column->n_steps == column->steps_capacity)
-    {
-      Step *steps = g_new (Step, column->steps_capacity * 2);
-
-      memcpy (steps, column->steps, sizeof *steps * column->n_steps);
-      if (column->steps != &column->first_step)
-        g_free (column->steps);
-      column->steps = steps;
-      column->steps_capacity *= 2;
-    }
-  step = &column->steps[column->n_steps++];
-  memset (step, 0, sizeof *step);
-  step->ordinal = ordinal;
-  step->live = live != NULL ? ovs_bits_ref (live) : NULL;
-  step->n_rows = n_rows;
-  step->n_live = n_live;
-  return step;
-}
-
-/* Sees to it that the step's bitmap is its own, to be changed, and has room for @n_rows rows. A shared one is the state
- * of another step or version. */
-static gboolean
-own_live (Step *step, guint32 n_rows)
-{
-  OvsBits *live;
-
-  n_rows = MAX (n_rows, step->n_rows);
-  if (step->live != NULL && step->live->n == n_rows && g_atomic_int_get (&step->live->refs) == 1)
-    return TRUE;
-  live = ovs_bits_new_from (step->live, step->n_rows, n_rows);
-  if (live == NULL)
-    return FALSE;
-  g_clear_pointer (&step->live, ovs_bits_unref);
-  step->live = live;
-  step->n_rows = n_rows;
-  return TRUE;
-}
-
-static void
-close_live (Step *step)
-{
-  if (step->n_live == step->n_rows)
-    g_clear_pointer (&step->live, ovs_bits_unref);
-}
-
-/* A part that makes every row up to its end live needs no bitmap. */
-static gboolean
-is_whole_run (const OvsWriteSet *set, const Step *step)
-{
-  return set->n_parts == 1 && set->parts[0].rows == NULL && set->parts[0].first == 0 && set->parts[0].n >= step->n_rows;
-}
-
-static void
-log_structure (OvsFold *fold, guint64 ordinal, guint32 prim, gint by)
-{
-  OvsStructureChange change = { ordinal, prim, by };
-
-  if (ordinal <= fold->context.lowest_floor)
-    return;
-  if (fold->structure == NULL)
-    fold->structure = g_array_new (FALSE, FALSE, sizeof (OvsStructureChange));
-  g_array_append_val (fold->structure, change);
-}
-
-static gboolean
-add_part (OvsFold *fold, Step *step, const OvsWriteSet *set, const OvsPart *part, gboolean *changed)
-{
-  const guint32 *rows = ovs_part_get_rows (part);
-  guint32 end = ovs_part_get_end (part);
-
-  if (step->live == NULL && end <= step->n_rows)
-    return TRUE;
-  if (!own_live (step, end))
-    return FALSE;
-  for (guint32 j = 0; j < part->n; j++)
-    {
-      guint32 row = rows != NULL ? rows[j] : part->first + j;
-
-      if (!ovs_bits_set (step->live, row))
-        continue;
-      step->n_live++;
-      *changed = TRUE;
-      log_structure (fold, set->ordinal, ovs_layout_get_prim (set->column->layout, row), 1);
-    }
-  close_live (step);
-  return TRUE;
-}
-
-/* Makes the rows of a structural set live. Tells in @changed whether one was not. */
-static gboolean
-add_rows (OvsFold *fold, Step *step, const OvsWriteSet *set, gboolean *changed)
-{
-  if (set->ordinal <= fold->context.lowest_floor && is_whole_run (set, step))
-    {
-      *changed = set->parts[0].n != step->n_live;
-      g_clear_pointer (&step->live, ovs_bits_unref);
-      step->n_rows = step->n_live = set->parts[0].n;
-      return TRUE;
-    }
-  for (guint i = 0; i < set->n_parts; i++)
-    if (!add_part (fold, step, set, &set->parts[i], changed))
-      return FALSE;
-  return TRUE;
-}
-
-static FoldColumn *
-find_column (FoldAttr *attr, OvsColumn *column)
-{
-  for (FoldColumn *known = attr->columns; known != NULL; known = known->next)
-    if (known->column == column)
-      return known;
-  return NULL;
-}
-
-/* Takes one prim out of a column, if it is there at this point of the fold. */
-static gboolean
-remove_prim (FoldAttr *attr, OvsColumn *column, guint64 ordinal, guint32 prim, gboolean *removed)
-{
-  guint32 row = ovs_layout_find (column->layout, prim);
-  FoldColumn *fold_column = find_column (attr, column);
-  Step *step;
-  OvsBits *live;
-  guint32 n_rows, n_live;
-
-  *removed = FALSE;
-  if (row == OVS_INDEX_NONE || (fold_column == NULL && ovs_column_get_current (column) == NULL))
-    return TRUE;
-  if (fold_column == NULL)
-    fold_column = get_column (attr, column);
-  get_state (fold_column, &live, &n_rows, &n_live);
-  if (row >= n_rows || (live != NULL && !ovs_bits_get (live, row)))
-    return TRUE;
-  step = get_step (fold_column, ordinal);
-  if (!own_live (step, 0))
-    return FALSE;
-  ovs_bits_clear (step->live, row);
-  step->n_live--;
-  *removed = TRUE;
-  return TRUE;
-}
-
-/* Takes the prims of a part out of every other column of the attribute. */
-static gboolean
-move_part (OvsFold *fold, FoldAttr *attr, const OvsWriteSet *set, const OvsPart *part, gboolean *changed)
-{
-  const guint32 *rows = ovs_part_get_rows (part);
-
-  for (guint c = 0; c < attr->attr->columns->len; c++)
-    {
-      OvsColumn *other = attr->attr->columns->pdata[c];
-
-      if (other == set->column || (find_column (attr, other) == NULL && ovs_column_get_current (other) == NULL))
-        continue;
-      for (guint32 j = 0; j < part->n; j++)
-        {
-          guint32 prim = ovs_layout_get_prim (set->column->layout, rows != NULL ? rows[j] : part->first + j);
-          gboolean removed;
-
-          if (!remove_prim (attr, other, set->ordinal, prim, &removed))
-            return FALSE;
-          if (!removed)
-            continue;
-          find_column (attr, other)->moved = TRUE;
-          *changed = TRUE;
-          log_structure (fold, set->ordinal, prim, -1);
-        }
-    }
-  return TRUE;
-}
-
-static void
-note_layout_change (FoldAttr *attr, guint64 ordinal)
-{
-  if (attr->changes == NULL)
-    attr->changes = g_array_new (FALSE, FALSE, sizeof (guint64));
-  if (attr->changes->len == 0 || g_array_index (attr->changes, guint64, attr->changes->len - 1) != ordinal)
-    g_array_append_val (attr->changes, ordinal);
-}
-
-/* The deletes of an ordinal kill what is there at their place in the order. */
-static gboolean
-apply_delete (OvsFold *fold, FoldAttr *attr, const OvsDelete *delete, GArray *dead)
-{
-  for (guint32 i = 0; i < delete->list->n; i++)
-    for (guint c = 0; c < attr->attr->columns->len; c++)
-      {
-        OvsColumn *column = attr->attr->columns->pdata[c];
-        gboolean removed;
-
-        if (!remove_prim (attr, column, delete->ordinal, delete->list->ids[i], &removed))
-          return FALSE;
-        if (!removed)
-          continue;
-        find_column (attr, column)->moved = TRUE;
-        g_array_append_val (dead, delete->list->ids[i]);
-        log_structure (fold, delete->ordinal, delete->list->ids[i], -1);
-      }
-  return TRUE;
-}
-
-static gboolean
-same_rows (const OvsBits *a, guint32 n_a, const OvsBits *b, guint32 n_b)
-{
-  for (guint32 i = 0; i < MAX (n_a, n_b); i++)
-    if ((i < n_a && (a == NULL || ovs_bits_get (a, i))) != (i < n_b && (b == NULL || ovs_bits_get (b, i))))
-      return FALSE;
-  return TRUE;
-}
-
-/* Whether an ordinal left the set of prims as it was: gone and back within one is no change. */
-static gboolean
-step_changes_rows (const FoldColumn *column)
-{
-  const Step *step = &column->steps[column->n_steps - 1];
-  const Step *before = column->n_steps > 1 ? step - 1 : NULL;
-  const OvsVersion *current = ovs_column_get_current (column->column);
-
-  if (before != NULL)
-    return !same_rows (before->live, before->n_rows, step->live, step->n_rows);
-  if (current != NULL)
-    return !same_rows (current->live, current->n_rows, step->live, step->n_rows);
-  return step->n_live > 0;
-}
-
-static void
-end_ordinal (FoldAttr *attr, guint64 ordinal, GArray *dead)
-{
-  for (FoldColumn *column = attr->columns; column != NULL; column = column->next)
-    {
-      Step *step = column->n_steps > 0 ? &column->steps[column->n_steps - 1] : NULL;
-
-      if (step == NULL || step->ordinal != ordinal)
-        continue;
-      close_live (step);
-      if (step_changes_rows (column))
-        note_layout_change (attr, ordinal);
-    }
-  if (dead->len > 0)
-    {
-      if (attr->deaths == NULL)
-        attr->deaths = g_ptr_array_new_with_free_func ((GDestroyNotify) ovs_deaths_unref);
-      g_ptr_array_add (attr->deaths, ovs_deaths_new (ordinal, (guint32 *) dead->data, dead->len));
-      g_array_set_size (dead, 0);
-    }
-}
-
-/* With deletes among them, the entries go one by one. */
-static gboolean
-plan_entries (OvsFold *fold, FoldAttr *attr, guint64 floor)
-{
-  g_autoptr (GArray) entries = ovs_attr_list_entries (attr->attr, fold->context.prim_deletes, floor, attr->ordinal);
-  g_autoptr (GArray) dead = g_array_new (FALSE, FALSE, sizeof (guint32));
-
-  for (guint e = 0; e < entries->len; e++)
-    {
-      const OvsEntry *entry = &g_array_index (entries, OvsEntry, e);
-      gboolean changed;
-
-      if (entry->part == NULL)
-        {
-          if (!apply_delete (fold, attr, entry->delete, dead))
-            return FALSE;
-        }
-      else
-        {
-          Step *step = get_step (get_column (attr, entry->set->column), entry->ordinal);
-
-          step->set = entry->set;
-          if (!add_part (fold, step, entry->set, entry->part, &changed) ||
-              (attr->attr->columns->len > 1 && !move_part (fold, attr, entry->set, entry->part, &changed)))
-            return FALSE;
-        }
-      if (e + 1 == entries->len || g_array_index (entries, OvsEntry, e + 1).ordinal != entry->ordinal)
-        end_ordinal (attr, entry->ordinal, dead);
-    }
-  return TRUE;
-}
-
-static gboolean
-plan_sets (OvsFold *fold, FoldAttr *attr)
-{
-  for (guint i = 0; i < attr->n_sets; i++)
-    {
-      OvsWriteSet *set = attr->attr->sets->pdata[i];
-      Step *step = get_step (get_column (attr, set->column), set->ordinal);
-      gboolean changed = FALSE;
-
-      step->set = set;
-      if (!set->structural)
-        continue;
-      if (!add_rows (fold, step, set, &changed))
-        return FALSE;
-      for (guint p = 0; p < set->n_parts && attr->attr->columns->len > 1; p++)
-        if (!move_part (fold, attr, set, &set->parts[p], &changed))
-          return FALSE;
-      for (FoldColumn *column = attr->columns; column != NULL; column = column->next)
-        if (column->n_steps > 0)
-          close_live (&column->steps[column->n_steps - 1]);
-      if (changed)
-        note_layout_change (attr, set->ordinal);
-    }
-  return TRUE;
-}
-
 static gboolean
 has_deletes (const OvsDeletes *deletes, guint64 floor, guint64 ordinal)
 {
@@ -496,7 +92,7 @@ has_deletes (const OvsDeletes *deletes, guint64 floor, guint64 ordinal)
 
 /* The step or version visible at @pin is kept beside the newest ones. */
 static void
-keep_pinned (FoldColumn *column, guint64 pin)
+keep_pinned (OvsFoldColumn *column, guint64 pin)
 {
   for (guint i = column->n_steps; i > 0; i--)
     if (column->steps[i - 1].ordinal <= pin)
@@ -509,7 +105,7 @@ keep_pinned (FoldColumn *column, guint64 pin)
 
 /* No row of the version is live from @n on. */
 static gboolean
-covers_live (const Step *step, guint32 n)
+covers_live (const OvsFoldStep *step, guint32 n)
 {
   if (n >= step->n_rows)
     return TRUE;
@@ -522,7 +118,7 @@ covers_live (const Step *step, guint32 n)
 }
 
 static gboolean
-part_covers (const FoldColumn *column, const Step *step, const OvsPart *part)
+part_covers (const OvsFoldColumn *column, const OvsFoldStep *step, const OvsPart *part)
 {
   if (part->rows == NULL)
     return part->first == 0 && covers_live (step, part->n);
@@ -531,7 +127,7 @@ part_covers (const FoldColumn *column, const Step *step, const OvsPart *part)
 
 /* The bytes of a covering run, number @p of step @i, can be those of step @s. What was handed over is never written. */
 static gboolean
-can_become_version (const FoldColumn *column, guint i, guint p, guint s, gsize size)
+can_become_version (const OvsFoldColumn *column, guint i, guint p, guint s, gsize size)
 {
   const OvsWriteSet *set = column->steps[i].set;
   const OvsPart *part = &set->parts[p];
@@ -553,7 +149,7 @@ may_fold_in_place (const OvsVersion *base, gboolean keep_base, gsize size)
 }
 
 static gboolean
-has_parts (const FoldColumn *column, guint from, guint s)
+has_parts (const OvsFoldColumn *column, guint from, guint s)
 {
   for (guint i = from; i <= s; i++)
     if (column->steps[i].set != NULL && column->steps[i].set->n_parts > 0)
@@ -564,9 +160,9 @@ has_parts (const FoldColumn *column, guint from, guint s)
 /* Finds where the bytes of step @s come from, after those of step @previous (-1: the current version), and makes its
  * version around them. */
 static gboolean
-plan_version (OvsFold *fold, FoldColumn *column, gint previous, guint s)
+plan_version (OvsFold *fold, OvsFoldColumn *column, gint previous, guint s)
 {
-  Step *step = &column->steps[s];
+  OvsFoldStep *step = &column->steps[s];
   OvsColumn *target = column->column;
   const OvsVersion *base = previous >= 0 ? column->steps[previous].version : ovs_column_get_current (target);
   gsize size = (gsize) step->n_rows * target->row_size;
@@ -637,7 +233,7 @@ plan_version (OvsFold *fold, FoldColumn *column, gint previous, guint s)
 }
 
 static gboolean
-plan_column (OvsFold *fold, FoldColumn *column, GError **error)
+plan_column (OvsFold *fold, OvsFoldColumn *column, GError **error)
 {
   guint depth = fold->context.history_depth;
   gint previous = -1;
@@ -670,11 +266,11 @@ ovs_fold_plan (OvsFold *fold, OvsAttr *attr, guint64 floor, guint64 ordinal, GEr
 {
   guint n_sets = ovs_attr_count_sets (attr, ordinal);
   gboolean deletes = has_deletes (attr->deletes, 0, ordinal) || has_deletes (fold->context.prim_deletes, floor, ordinal);
-  FoldAttr *fold_attr;
+  OvsFoldAttr *fold_attr;
 
   if (n_sets == 0 && !deletes)
     return TRUE;
-  fold_attr = fold->attrs == NULL ? &fold->first_attr : g_new (FoldAttr, 1);
+  fold_attr = fold->attrs == NULL ? &fold->first_attr : g_new (OvsFoldAttr, 1);
   fold_attr->attr = attr;
   fold_attr->ordinal = ordinal;
   fold_attr->n_sets = n_sets;
@@ -684,9 +280,9 @@ ovs_fold_plan (OvsFold *fold, OvsAttr *attr, guint64 floor, guint64 ordinal, GEr
   fold_attr->next = fold->attrs;
   fold->attrs = fold_attr;
 
-  if (!(deletes ? plan_entries (fold, fold_attr, floor) : plan_sets (fold, fold_attr)))
+  if (!(deletes ? ovs_fold_plan_entries (fold, fold_attr, floor) : ovs_fold_plan_sets (fold, fold_attr)))
     return ovs_fail (error, OVSTAGE_ERROR_OUT_OF_MEMORY, "advance: no memory for the rows of an attribute");
-  for (FoldColumn *column = fold_attr->columns; column != NULL; column = column->next)
+  for (OvsFoldColumn *column = fold_attr->columns; column != NULL; column = column->next)
     {
       if (column->n_steps == 0)
         continue;
@@ -717,7 +313,7 @@ ovs_fold_get_n_columns (OvsFold *fold)
 
 /* The base of a step, with the first part on top of it in one go if that is possible. Tells how many parts that was. */
 static guint
-copy_base (const FoldColumn *column, const Step *step, guint8 *values)
+copy_base (const OvsFoldColumn *column, const OvsFoldStep *step, guint8 *values)
 {
   const OvsWriteSet *set = column->steps[step->from_step].set;
   const OvsPart *part = set != NULL && step->from_part < set->n_parts ? &set->parts[step->from_part] : NULL;
@@ -735,9 +331,9 @@ copy_base (const FoldColumn *column, const Step *step, guint8 *values)
 }
 
 static void
-run_step (FoldColumn *column, guint s)
+run_step (OvsFoldColumn *column, guint s)
 {
-  const Step *step = &column->steps[s];
+  const OvsFoldStep *step = &column->steps[s];
   guint32 row_size = column->column->row_size;
   guint8 *values = step->version->values->data;
   guint from_part = step->from_part;
@@ -763,8 +359,8 @@ run_step (FoldColumn *column, guint s)
 void
 ovs_fold_run (OvsFold *fold)
 {
-  for (FoldAttr *attr = fold->attrs; attr != NULL; attr = attr->next)
-    for (FoldColumn *column = attr->columns; column != NULL; column = column->next)
+  for (OvsFoldAttr *attr = fold->attrs; attr != NULL; attr = attr->next)
+    for (OvsFoldColumn *column = attr->columns; column != NULL; column = column->next)
       for (guint i = 0; i < column->n_steps; i++)
         if (column->steps[i].keep)
           run_step (column, i);
@@ -783,7 +379,7 @@ is_in_last_delta (const OvsColumn *column, const OvsBuffer *rows)
 
 /* Notes what the set of a step changed. */
 static void
-note_change (const FoldColumn *column, const Step *step, gsize budget)
+note_change (const OvsFoldColumn *column, const OvsFoldStep *step, gsize budget)
 {
   const OvsWriteSet *set = step->set;
   OvsDelta *delta;
@@ -858,7 +454,7 @@ trim_history (const OvsFold *fold, OvsColumn *column, guint n_new)
 }
 
 static void
-publish_column (OvsFold *fold, FoldColumn *fold_column)
+publish_column (OvsFold *fold, OvsFoldColumn *fold_column)
 {
   OvsColumn *column = fold_column->column;
   OvsVersion *current = ovs_column_get_current (column);
@@ -887,7 +483,7 @@ publish_column (OvsFold *fold, FoldColumn *fold_column)
     current->until = fold_column->steps[0].ordinal;
   for (guint i = 0; i < fold_column->n_steps; i++)
     {
-      Step *step = &fold_column->steps[i];
+      OvsFoldStep *step = &fold_column->steps[i];
 
       if (!step->keep)
         continue;
@@ -932,11 +528,11 @@ ovs_fold_publish (OvsFold *fold)
 {
   gsize bytes = 0;
 
-  for (FoldAttr *fold_attr = fold->attrs; fold_attr != NULL; fold_attr = fold_attr->next)
+  for (OvsFoldAttr *fold_attr = fold->attrs; fold_attr != NULL; fold_attr = fold_attr->next)
     {
       OvsAttr *attr = fold_attr->attr;
 
-      for (FoldColumn *column = fold_attr->columns; column != NULL; column = column->next)
+      for (OvsFoldColumn *column = fold_attr->columns; column != NULL; column = column->next)
         if (column->n_steps > 0)
           publish_column (fold, column);
       for (guint i = 0; fold_attr->changes != NULL && i < fold_attr->changes->len; i++)

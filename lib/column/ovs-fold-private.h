@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later
+ * SPDX-FileCopyrightText: 2026 The libovstage authors
+ */
+
+#pragma once
+
+#include "column/ovs-fold.h"
+
+/* One ordinal at which a column changes. */
+typedef struct
+{
+  guint64 ordinal;
+  OvsWriteSet *set; /* (nullable) NULL: rows only moved away */
+  OvsBits *live;    /* (owned) (nullable) afterwards */
+  guint32 n_rows;
+  guint32 n_live;
+  gboolean keep;
+
+  /* Of those that are kept: */
+  OvsVersion *version; /* (owned) */
+  guint from_step;     /* the bytes start with part from_part of this step, */
+  guint from_part;
+  const OvsVersion *base; /* (nullable) on top of a copy of this */
+} OvsFoldStep;
+
+typedef struct _FoldColumn OvsFoldColumn;
+
+struct _FoldColumn
+{
+  OvsFoldColumn *next;
+  OvsColumn *column;
+  gboolean keep_base; /* the current version stays */
+  gboolean moved;     /* some rows went to another column */
+  guint n_steps;
+  guint steps_capacity;
+  OvsFoldStep *steps;
+  OvsFoldStep first_step; /* steps points here while there is one */
+};
+
+typedef struct _FoldAttr OvsFoldAttr;
+
+struct _FoldAttr
+{
+  OvsFoldAttr *next;
+  OvsAttr *attr;
+  guint64 ordinal;
+  guint n_sets;
+  OvsFoldColumn *columns;
+  GArray *changes; /* (owned) (nullable) guint64, ordinals at which prims appeared, went or moved */
+  GPtrArray *deaths; /* (owned) (nullable) OvsDeaths */
+  OvsFoldColumn first_column; /* one of columns, if there is one: most attributes have no more */
+};
+
+struct _OvsFold
+{
+  OvsFoldContext context;
+  guint64 pins[OVS_FOLD_MAX_PINS];
+  OvsFoldAttr *attrs;
+  gsize work;
+  guint n_columns;
+  GArray *structure; /* (owned) (nullable) OvsStructureChange */
+  OvsFoldAttr first_attr; /* one of attrs, if there is one */
+};
+
+/* The first half of a plan: which rows are live after each ordinal. FALSE without memory. */
+gboolean ovs_fold_plan_sets (OvsFold *fold, OvsFoldAttr *attr);
+/* The same with deletes among them: the entries go one by one. */
+gboolean ovs_fold_plan_entries (OvsFold *fold, OvsFoldAttr *attr, guint64 floor);
