@@ -107,16 +107,55 @@ is_whole_run (const OvsWriteSet *set, const OvsFoldStep *step)
   return set->n_parts == 1 && set->parts[0].rows == NULL && set->parts[0].first == 0 && set->parts[0].n >= step->n_rows;
 }
 
+void
+ovs_structure_change_clear (OvsStructureChange *change)
+{
+  g_clear_pointer (&change->layout, ovs_layout_unref);
+  g_clear_pointer (&change->prims, g_array_unref);
+}
+
+static OvsStructureChange *
+add_structure (OvsFold *fold, guint64 ordinal, gint by)
+{
+  OvsStructureChange change = { .ordinal = ordinal, .change = by };
+
+  if (fold->structure == NULL)
+    {
+      fold->structure = g_array_new (FALSE, FALSE, sizeof (OvsStructureChange));
+      g_array_set_clear_func (fold->structure, (GDestroyNotify) ovs_structure_change_clear);
+    }
+  g_array_append_val (fold->structure, change);
+  return &g_array_index (fold->structure, OvsStructureChange, fold->structure->len - 1);
+}
+
 static void
 log_structure (OvsFold *fold, guint64 ordinal, guint32 prim, gint by)
 {
-  OvsStructureChange change = { ordinal, prim, by };
+  OvsStructureChange *change = NULL;
 
   if (ordinal <= fold->context.lowest_floor)
     return;
-  if (fold->structure == NULL)
-    fold->structure = g_array_new (FALSE, FALSE, sizeof (OvsStructureChange));
-  g_array_append_val (fold->structure, change);
+  if (fold->structure != NULL)
+    change = &g_array_index (fold->structure, OvsStructureChange, fold->structure->len - 1);
+  if (change == NULL || change->ordinal != ordinal || change->change != by || change->prims == NULL)
+    {
+      change = add_structure (fold, ordinal, by);
+      change->prims = g_array_new (FALSE, FALSE, sizeof (guint32));
+    }
+  g_array_append_val (change->prims, prim);
+}
+
+/* All rows of a new column appear. */
+static void
+log_whole_run (OvsFold *fold, const OvsWriteSet *set)
+{
+  OvsStructureChange *change;
+
+  if (set->ordinal <= fold->context.lowest_floor)
+    return;
+  change = add_structure (fold, set->ordinal, 1);
+  change->layout = ovs_layout_ref (set->column->layout);
+  change->n_rows = set->parts[0].n;
 }
 
 static gboolean
@@ -147,8 +186,9 @@ add_part (OvsFold *fold, OvsFoldStep *step, const OvsWriteSet *set, const OvsPar
 static gboolean
 add_rows (OvsFold *fold, OvsFoldStep *step, const OvsWriteSet *set, gboolean *changed)
 {
-  if (set->ordinal <= fold->context.lowest_floor && is_whole_run (set, step))
+  if (is_whole_run (set, step) && (step->n_live == 0 || set->ordinal <= fold->context.lowest_floor))
     {
+      log_whole_run (fold, set);
       *changed = set->parts[0].n != step->n_live;
       g_clear_pointer (&step->live, ovs_bits_unref);
       step->n_rows = step->n_live = set->parts[0].n;

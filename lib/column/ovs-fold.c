@@ -299,10 +299,10 @@ ovs_fold_get_work (OvsFold *fold)
   return fold->work;
 }
 
-const GArray *
-ovs_fold_get_structure (OvsFold *fold)
+GArray *
+ovs_fold_steal_structure (OvsFold *fold)
 {
-  return fold->structure;
+  return g_steal_pointer (&fold->structure);
 }
 
 guint

@@ -33,14 +33,18 @@ typedef struct
   const OvsDeletes *prim_deletes;
 } OvsFoldContext;
 
-/* A prim that came to carry an attribute, or ceased to, at an ordinal that is sealed while writes of other attributes
- * may still ask what existed before it. */
+/* Prims that came to carry an attribute, or ceased to, at an ordinal that is sealed while writes of other attributes may
+ * still ask what existed before it: the first rows of a layout, or those listed. */
 typedef struct
 {
   guint64 ordinal;
-  guint32 prim;
-  gint change; /* 1 or -1 */
+  gint change;       /* 1 or -1 */
+  OvsLayout *layout; /* (owned) (nullable) */
+  guint32 n_rows;
+  GArray *prims;     /* (owned) (nullable) guint32 */
 } OvsStructureChange;
+
+void ovs_structure_change_clear (OvsStructureChange *change);
 
 OvsFold *ovs_fold_new (const OvsFoldContext *context);
 /* Drops what was planned and not published. */
@@ -58,7 +62,7 @@ void ovs_fold_run (OvsFold *fold);
 /* Stage lock held. Gives the number of bytes that are staged no more. */
 gsize ovs_fold_publish (OvsFold *fold);
 /* OvsStructureChange, of the ordinals above the lowest floor; NULL for none. */
-const GArray *ovs_fold_get_structure (OvsFold *fold);
+GArray *ovs_fold_steal_structure (OvsFold *fold);
 /* The columns that got a version. */
 guint ovs_fold_get_n_columns (OvsFold *fold);
 

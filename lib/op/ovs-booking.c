@@ -80,16 +80,26 @@ find_state (OvsBooking *booking)
 static void
 undo_structure (OvsBooking *booking, guint32 *counts)
 {
-  OvsStage *stage = booking->stage;
+  GArray *log = booking->stage->structure_log;
   OvstagePathList *list = booking->query->list;
+  guint32 count = booking->rows.count;
 
-  for (guint b = 0; b < stage->structure_log->len; b++)
+  for (guint c = 0; c < log->len; c++)
     {
-      const OvsStructureChange *change = &g_array_index (stage->structure_log, OvsStructureChange, b);
-      guint32 i = change->ordinal > booking->write->ordinal ? ovs_path_list_index_of (list, change->prim) : OVS_INDEX_NONE;
+      const OvsStructureChange *change = &g_array_index (log, OvsStructureChange, c);
 
-      if (i < booking->rows.count)
-        counts[i] -= (guint32) change->change;
+      if (change->ordinal <= booking->write->ordinal)
+        continue;
+      for (guint32 i = 0; change->layout != NULL && i < count; i++)
+        if (ovs_layout_find (change->layout, list->ids[i]) < change->n_rows)
+          counts[i] -= (guint32) change->change;
+      for (guint p = 0; change->prims != NULL && p < change->prims->len; p++)
+        {
+          guint32 i = ovs_path_list_index_of (list, g_array_index (change->prims, guint32, p));
+
+          if (i < count)
+            counts[i] -= (guint32) change->change;
+        }
     }
 }
 

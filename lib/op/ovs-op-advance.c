@@ -153,22 +153,29 @@ clean (OvsStage *stage)
   g_ptr_array_set_size (stage->dirty, (gint) n);
 }
 
-/* Keeps what a write may still ask about. */
+/* Keeps what a write may still ask about. Takes @structure (nullable). */
 static void
-note_structure (OvsStage *stage, const GArray *structure, guint64 lowest_floor)
+keep_structure (OvsStage *stage, GArray *structure, guint64 lowest_floor)
 {
+  GArray *log = stage->structure_log;
   guint n = 0;
 
   if (structure != NULL)
-    g_array_append_vals (stage->structure_log, structure->data, structure->len);
-  for (guint i = 0; i < stage->structure_log->len; i++)
     {
-      OvsStructureChange change = g_array_index (stage->structure_log, OvsStructureChange, i);
-
-      if (change.ordinal > lowest_floor)
-        g_array_index (stage->structure_log, OvsStructureChange, n++) = change;
+      g_array_append_vals (log, structure->data, structure->len);
+      g_array_set_clear_func (structure, NULL); /* the log has them now */
+      g_array_unref (structure);
     }
-  g_array_set_size (stage->structure_log, n);
+  for (guint i = 0; i < log->len; i++)
+    {
+      OvsStructureChange *change = &g_array_index (log, OvsStructureChange, i);
+
+      if (change->ordinal <= lowest_floor)
+        ovs_structure_change_clear (change);
+      else
+        g_array_index (log, OvsStructureChange, n++) = *change;
+    }
+  g_array_set_size (log, n);
 }
 
 /* Stage lock held. */
@@ -195,6 +202,7 @@ publish (OvsAdvance *advance)
 {
   OvsStage *stage = advance->op.stage;
   guint64 before = ovs_floors_get_global (&stage->sealed), after;
+  GArray *structure = NULL;
 
   if (advance->fold != NULL)
     {
@@ -208,8 +216,10 @@ publish (OvsAdvance *advance)
     clean (stage);
   if (stage->prim_deletes->len > 0)
     ovs_deletes_retire (stage->prim_deletes, after);
-  if (stage->structure_log->len > 0 || (advance->fold != NULL && ovs_fold_get_structure (advance->fold) != NULL))
-    note_structure (stage, advance->fold != NULL ? ovs_fold_get_structure (advance->fold) : NULL, after);
+  if (advance->fold != NULL)
+    structure = ovs_fold_steal_structure (advance->fold);
+  if (structure != NULL || (after > before && stage->structure_log->len > 0))
+    keep_structure (stage, structure, after);
   advance->touched = advance->fold != NULL && ovs_fold_get_n_columns (advance->fold) > 0;
   drop_fold (advance);
   if (after == before || !advance->wanted)

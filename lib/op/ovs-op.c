@@ -298,7 +298,7 @@ pass_deps_on (OvsOp *op)
       OvsOp *dependent = op->dependents->pdata[i];
 
       for (guint d = 0; !dependent->begun && d < op->deps->len; d++)
-        if (((OvsOp *) op->deps->pdata[d])->pending)
+        if (((OvsOp *) op->deps->pdata[d])->pending && !g_ptr_array_find (dependent->deps, op->deps->pdata[d], NULL))
           ovs_op_add_dep (dependent, op->deps->pdata[d]);
     }
 }

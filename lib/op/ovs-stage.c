@@ -95,6 +95,8 @@ ovs_stage_unref (OvsStage *stage)
   g_ptr_array_unref (stage->dirty);
   g_clear_pointer (&stage->spare_fold, ovs_fold_free);
   g_ptr_array_unref (stage->prim_deletes);
+  for (guint i = 0; i < stage->structure_log->len; i++)
+    ovs_structure_change_clear (&g_array_index (stage->structure_log, OvsStructureChange, i));
   g_array_unref (stage->structure_log);
   g_hash_table_unref (stage->layouts);
   g_free (stage->live);
