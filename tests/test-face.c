@@ -333,6 +333,22 @@ ovs_stage_write (OvsStage *stage, OvsOp *query, guint64 attribute, guint64 ordin
 }
 
 OvsOp *
+ovs_stage_write_batch (OvsStage *stage, OvsOp *query, const OvsAttributeWrite *entries, gsize n, guint64 ordinal,
+                       OvstagePrimMode prim_mode, const OvstagePlacement *placement)
+{
+  return op_new_done ();
+}
+
+OvsOp *
+ovs_stage_refuse (OvsStage *stage, GError *error)
+{
+  OvsOp *op = op_new_done ();
+
+  op->error = error;
+  return op;
+}
+
+OvsOp *
 ovs_stage_read (OvsStage *stage, OvsOp *query, const guint64 *attributes, gsize n_attributes,
                 const OvstageOrdinalRange *range, const OvstagePlacement *placement)
 {

@@ -48,6 +48,16 @@ OvstageOperation *ovstage_stage_write_attribute (OvstageStage *self,
                                                  OvstagePrimMode prim_mode,
                                                  const OvstagePlacement *placement);
 OVSTAGE_AVAILABLE_IN_1_0
+OvstageOperation *ovstage_stage_write_attributes (OvstageStage *self,
+                                                  OvstageQuery *query,
+                                                  const OvstageToken *attributes,
+                                                  gsize n_attributes,
+                                                  OvstageWriteData **datas,
+                                                  gsize n_datas,
+                                                  guint64 ordinal,
+                                                  OvstagePrimMode prim_mode,
+                                                  const OvstagePlacement *placement);
+OVSTAGE_AVAILABLE_IN_1_0
 OvstageOperation *ovstage_stage_advance_write_floor (OvstageStage *self,
                                                      guint64 ordinal,
                                                      OvstageScope scope,

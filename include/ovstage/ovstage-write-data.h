@@ -23,6 +23,8 @@ GType ovstage_write_data_get_type (void);
 
 OVSTAGE_AVAILABLE_IN_1_0
 OvstageWriteData *ovstage_write_data_new (OvstageTensor *tensor);
+OVSTAGE_AVAILABLE_IN_1_0
+OvstageWriteData *ovstage_write_data_new_take (OvstageTensor *tensor);
 
 OVSTAGE_AVAILABLE_IN_1_0
 OvstageWriteData *ovstage_write_data_ref (OvstageWriteData *self);

@@ -15,7 +15,7 @@ typedef enum
   OVS_DEBUG_SHUFFLE = 1 << 1, /* "shuffle": these threads pick their jobs in random order */
   OVS_DEBUG_COPY = 1 << 2,    /* "copy": a fold always copies, and never works in place */
   OVS_DEBUG_RANDOM = 1 << 3,  /* "random": a fold takes one of its ways by chance */
-  OVS_DEBUG_POISON = 1 << 4,  /* "poison": the pool fills what it hands out with 0xa5 */
+  OVS_DEBUG_POISON = 1 << 4,  /* "poison": the pool fills what it hands out with 0xa5, and adopted memory must stay as it was */
 } OvsDebugFlags;
 
 extern gint ovs_debug_value; /* (atomic) private: the flags and, once they were read, the sign bit */

@@ -494,6 +494,17 @@ ovs_pool_fail_after (OvsPool *pool, gint n)
 
 /* --- buffers --- */
 
+/* Never 0. */
+static guint64
+get_checksum (const OvsBuffer *buffer)
+{
+  guint64 sum = G_GUINT64_CONSTANT (0xcbf29ce484222325);
+
+  for (gsize i = 0; i < buffer->size; i++)
+    sum = (sum ^ buffer->data[i]) * G_GUINT64_CONSTANT (0x100000001b3);
+  return sum != 0 ? sum : 1;
+}
+
 OvsBuffer *
 ovs_buffer_new_adopted (gpointer data, gsize size, GDestroyNotify destroy, gpointer owner)
 {
@@ -506,6 +517,8 @@ ovs_buffer_new_adopted (gpointer data, gsize size, GDestroyNotify destroy, gpoin
   buffer->capacity = size;
   buffer->destroy = destroy;
   buffer->owner = owner;
+  if (G_UNLIKELY (ovs_debug_flags () & OVS_DEBUG_POISON))
+    buffer->checksum = get_checksum (buffer);
 
   return buffer;
 }
@@ -519,6 +532,9 @@ destroy_adopted (OvsBuffer *buffer)
   GDestroyNotify destroy = buffer->destroy;
   gpointer owner = buffer->owner;
 
+  if (G_UNLIKELY (buffer->checksum != 0) && buffer->checksum != get_checksum (buffer))
+    g_critical ("%" G_GSIZE_FORMAT " bytes at %p were written to after they had been handed over", buffer->size,
+                (gpointer) buffer->data);
   g_free (buffer);
   if (destroy != NULL)
     destroy (owner);

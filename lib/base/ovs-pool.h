@@ -38,6 +38,7 @@ struct _OvsBuffer
   OvsPool *pool;   /* (owned) (nullable) */
   GDestroyNotify destroy; /* of an adopted buffer */
   gpointer owner;
+  guint64 checksum; /* of an adopted buffer, to see that nobody writes to it; 0: not taken */
   guint size_class; /* private to the pool, as is what follows */
   gpointer link;
 };

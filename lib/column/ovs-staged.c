@@ -247,6 +247,18 @@ ovs_write_set_reserve (OvsWriteSet *set, OvsPool *pool, guint64 seq, guint32 n, 
 }
 
 void
+ovs_write_set_unreserve (OvsWriteSet *set)
+{
+  OvsPart *part = &set->parts[set->n_parts - 1];
+
+  if (part->n > 0)
+    return;
+  set->bytes -= part_bytes (part);
+  clear_part (part);
+  set->n_parts--;
+}
+
+void
 ovs_write_set_append (OvsWriteSet *set, guint32 n, guint32 row_size, guint32 **rows, guint8 **values)
 {
   OvsPart *part = &set->parts[set->n_parts - 1];

@@ -83,6 +83,8 @@ void ovs_write_set_add (OvsWriteSet *set, guint64 seq, guint32 first, guint32 n,
                         OvsRowPromise *promise, guint32 n_head_rows);
 /* Makes sure of room for @n rows at the end of the open part; FALSE without memory. */
 gboolean ovs_write_set_reserve (OvsWriteSet *set, OvsPool *pool, guint64 seq, guint32 n, guint32 row_size);
+/* Gives back what the last ovs_write_set_reserve() added, if nothing was put there. */
+void ovs_write_set_unreserve (OvsWriteSet *set);
 /* Takes that room. The caller fills it before the stage lock is let go. */
 void ovs_write_set_append (OvsWriteSet *set, guint32 n, guint32 row_size, guint32 **rows, guint8 **values);
 

@@ -6,6 +6,7 @@
 
 #include <ovstage/ovstage-stage.h>
 
+#include "base/ovs-error.h"
 #include "base/ovs-sync.h"
 #include "object/ovstage-operation-private.h"
 #include "object/ovstage-path-dictionary-private.h"
@@ -598,6 +599,78 @@ ovstage_stage_write_attribute (OvstageStage *self,
   return _ovstage_operation_take (OVSTAGE_TYPE_OPERATION,
                                   prims != NULL ? ovs_stage_write (self->core, prims, attribute, ordinal, data, prim_mode,
                                                                    placement)
+                                                : NULL);
+}
+
+static gboolean
+check_lengths (gsize n_attributes, gsize n_datas, GError **error)
+{
+  return n_attributes == n_datas ||
+         ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "datas has %" G_GSIZE_FORMAT " entries, expected %" G_GSIZE_FORMAT
+                   " (attributes)", n_datas, n_attributes);
+}
+
+/**
+ * ovstage_stage_write_attributes:
+ * @self: a stage
+ * @query: the prims to write, of this stage
+ * @attributes: (array length=n_attributes) (nullable): the tokens of the attributes' names, each once
+ * @n_attributes: the number of @attributes
+ * @datas: (array length=n_datas) (nullable) (transfer none): what is written to each of them
+ * @n_datas: the number of @datas, the same
+ * @ordinal: the ordinal of the values, above the write floor of each attribute
+ * @prim_mode: what is expected of the prims
+ * @placement: (nullable): where the write works; `NULL` for the default
+ *
+ * Writes several attributes of the same prims as one: all of them or none.
+ *
+ * Each entry is as in [method@Ovstage.Stage.write_attribute], with a count, an index
+ * map, a mask and a semantic of its own. They are accepted or refused together, and
+ * what is expected of prims and attributes is looked up before any of them is
+ * written. Sealed together they appear at once; sealed attribute by attribute, they
+ * appear so.
+ *
+ * The operation fails, and nothing is written, as one write of an entry would.
+ * `OVSTAGE_ERROR_INVALID_ARGUMENT` it is too if the numbers of attributes and data
+ * differ, an entry is `NULL`, an attribute comes twice, or two entries hand over the
+ * same tensor. The message tells which entry is at fault.
+ *
+ * Returns: (transfer full): the operation
+ *
+ * Since: 1.0
+ */
+OvstageOperation *
+ovstage_stage_write_attributes (OvstageStage *self,
+                                OvstageQuery *query,
+                                const OvstageToken *attributes,
+                                gsize n_attributes,
+                                OvstageWriteData **datas,
+                                gsize n_datas,
+                                guint64 ordinal,
+                                OvstagePrimMode prim_mode,
+                                const OvstagePlacement *placement)
+{
+  g_autofree OvsAttributeWrite *entries = NULL;
+  GError *error = NULL;
+  OvsOp *prims;
+
+  g_return_val_if_fail (OVSTAGE_IS_STAGE (self), NULL);
+  g_return_val_if_fail (OVSTAGE_IS_QUERY (query), NULL);
+  g_return_val_if_fail (attributes != NULL || n_attributes == 0, NULL);
+  g_return_val_if_fail (datas != NULL || n_datas == 0, NULL);
+
+  if (!check_lengths (n_attributes, n_datas, &error))
+    return _ovstage_operation_take (OVSTAGE_TYPE_OPERATION, ovs_stage_refuse (self->core, error));
+  entries = g_new (OvsAttributeWrite, n_attributes);
+  for (gsize i = 0; i < n_attributes; i++)
+    {
+      entries[i].attribute = attributes[i];
+      entries[i].data = datas[i];
+    }
+  prims = _ovstage_operation_get_op ((OvstageOperation *) query);
+  return _ovstage_operation_take (OVSTAGE_TYPE_OPERATION,
+                                  prims != NULL ? ovs_stage_write_batch (self->core, prims, entries, n_attributes, ordinal,
+                                                                         prim_mode, placement)
                                                 : NULL);
 }
 

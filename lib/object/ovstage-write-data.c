@@ -51,6 +51,37 @@ ovstage_write_data_new (OvstageTensor *tensor)
 }
 
 /**
+ * ovstage_write_data_new_take:
+ * @tensor: the rows, in memory that is handed over
+ *
+ * Makes the data of a write that may keep the memory of its tensor.
+ *
+ * Where the rows lie as the stage wants them, they are not copied: the memory
+ * becomes the stage's and what reads give later points into it. That takes
+ * elements that are compact and aligned, a row for each element, neither index map
+ * nor mask, and prims that all have the attribute or none of which has it.
+ * Anything else is copied, as by [ctor@Ovstage.WriteData.new].
+ *
+ * From here on nobody may write to the memory, whether it is kept or copied, and
+ * whatever becomes of the write. The stage does not write to it either. It is let
+ * go of with the last reference to @tensor: of the caller, of this data, and, once
+ * the memory was kept, of the values in the stage and of the groups, tensors and
+ * bytes that were read from there. A destroy notify of @tensor therefore runs
+ * exactly once, in any thread, and never with a lock held.
+ *
+ * Returns: (transfer full): the data
+ *
+ * Since: 1.0
+ */
+OvstageWriteData *
+ovstage_write_data_new_take (OvstageTensor *tensor)
+{
+  g_return_val_if_fail (tensor != NULL, NULL);
+
+  return ovs_payload_new_take (tensor);
+}
+
+/**
  * ovstage_write_data_ref:
  * @self: the data of a write
  *

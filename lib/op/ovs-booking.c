@@ -348,6 +348,19 @@ prepare_log (OvsBooking *booking, GError **error)
   return out_of_memory (error, ovs_booking_get_bytes (booking));
 }
 
+/* Another booking of the batch failed. A part that was opened for this one would be a change by itself. */
+static void
+unprepare_log (OvsBooking *booking)
+{
+  OvsWriteSet *set = ensure_set (booking, booking->only);
+  gsize before = set->bytes;
+
+  ovs_write_set_unreserve (set);
+  booking->stage->staged_bytes -= before - set->bytes;
+  if (set->n_parts == 0)
+    ovs_attr_remove_set (booking->attr, set);
+}
+
 static void
 enter_log (OvsBooking *booking)
 {
@@ -588,14 +601,13 @@ find_targets (OvsBooking *booking)
 }
 
 static gboolean
-prepare (OvsBooking *booking, gboolean alone, GError **error)
+prepare (OvsBooking *booking, GError **error)
 {
   const OvsRows *rows = &booking->rows;
 
   if (booking->only != NULL)
     {
-      /* Room in an open part is not given back, so nothing may fail after it was reserved. */
-      if (alone && booking->locked && rows->n_selected < booking->only->n_head_rows && ovs_booking_get_bytes (booking) <= LOG_LIMIT &&
+      if (booking->locked && rows->n_selected < booking->only->n_head_rows && ovs_booking_get_bytes (booking) <= LOG_LIMIT &&
           !booking->data->take)
         {
           booking->way = OVS_WAY_LOG;
@@ -667,8 +679,33 @@ ovs_booking_clear (OvsBooking *booking)
   g_free (booking->above);
 }
 
+static gboolean
+prepare_all (OvsBooking *bookings, gsize n, GError **error)
+{
+  for (gsize i = 0; i < n; i++)
+    {
+      if (prepare (&bookings[i], error))
+        continue;
+      while (i > 0)
+        if (bookings[--i].way == OVS_WAY_LOG)
+          unprepare_log (&bookings[i]);
+      return FALSE;
+    }
+  return TRUE;
+}
+
+/* Says of an error which entry of a batch it is about. */
+static gboolean
+fail_entry (GError **error, const OvsBooking *booking, gsize n_entries)
+{
+  if (n_entries > 1)
+    g_prefix_error (error, "entry %" G_GSIZE_FORMAT ": ", booking->entry);
+  return FALSE;
+}
+
 gboolean
-ovs_bookings_book (OvsBooking *bookings, gsize n, OvsWrite *write, const OvstagePlacement *placement, GError **error)
+ovs_bookings_book (OvsBooking *bookings, gsize n, gsize n_entries, OvsWrite *write, const OvstagePlacement *placement,
+                   GError **error)
 {
   OvsStage *stage = write->op.stage;
   gsize bytes = 0;
@@ -677,17 +714,17 @@ ovs_bookings_book (OvsBooking *bookings, gsize n, OvsWrite *write, const Ovstage
     return FALSE;
   for (gsize i = 0; i < n; i++)
     if (!check_floor (&bookings[i], error))
-      return FALSE;
+      return fail_entry (error, &bookings[i], n_entries);
   for (gsize i = 0; i < n; i++)
     {
       find_targets (&bookings[i]);
       if (!check_prim_mode (&bookings[i], error))
-        return FALSE;
+        return fail_entry (error, &bookings[i], n_entries);
     }
   for (gsize i = 0; i < n; i++)
     {
       if (!check_schema (&bookings[i], error))
-        return FALSE;
+        return fail_entry (error, &bookings[i], n_entries);
       bytes += ovs_booking_get_bytes (&bookings[i]);
     }
   if (!ovs_check_placement (placement, error) || !check_budget (stage, bytes, error) ||
@@ -695,9 +732,8 @@ ovs_bookings_book (OvsBooking *bookings, gsize n, OvsWrite *write, const Ovstage
     return FALSE;
 
   ovs_op_book (&write->op);
-  for (gsize i = 0; i < n; i++)
-    if (!prepare (&bookings[i], n == 1, error))
-      return FALSE;
+  if (!prepare_all (bookings, n, error))
+    return FALSE;
   for (gsize i = 0; i < n; i++)
     enter (&bookings[i]);
   return TRUE;

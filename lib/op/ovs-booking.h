@@ -27,6 +27,7 @@ typedef struct
   OvsQuery *query;
   OvsWrite *write;
   guint32 attribute;
+  gsize entry; /* which of its batch it is */
   OvstageWriteData *data;
   OvstagePrimMode prim_mode;
   gboolean locked; /* the bytes are moved while the lock is held */
@@ -59,6 +60,7 @@ ovs_booking_get_bytes (const OvsBooking *booking)
 }
 
 /* Stage lock held. Everything of a write but the bytes that are left in the transfers. Faults are told tier by tier over all
- * entries; nothing is there before all of them passed. */
-gboolean ovs_bookings_book (OvsBooking *bookings, gsize n, OvsWrite *write, const OvstagePlacement *placement, GError **error);
+ * bookings; nothing is there before all of them passed. @n_entries: of the batch, those without targets included. */
+gboolean ovs_bookings_book (OvsBooking *bookings, gsize n, gsize n_entries, OvsWrite *write, const OvstagePlacement *placement,
+                            GError **error);
 OvsTransfer *ovs_bookings_take_transfers (OvsBooking *bookings, gsize n);

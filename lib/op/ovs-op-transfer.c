@@ -88,10 +88,12 @@ ovs_transfers_run (OvsTransfer *transfers)
 /* A booked write on the stage's threads. */
 typedef struct _Job Job;
 
+/* Some elements of one transfer, or all of several that follow one another. */
 typedef struct
 {
   Job *job;
   const OvsTransfer *transfer;
+  guint n_transfers;
   guint32 first;
   guint32 n;
   gsize offset;
@@ -126,6 +128,11 @@ run_slice (gpointer data)
   Job *job = slice->job;
 
   ovs_transfer_elements (&transfer->rows, transfer->values, transfer->row_numbers, transfer->binding, slice->first, slice->n, slice->offset);
+  for (guint i = 1; i < slice->n_transfers; i++)
+    {
+      transfer = transfer->next;
+      ovs_transfer_elements (&transfer->rows, transfer->values, transfer->row_numbers, transfer->binding, 0, transfer->rows.count, 0);
+    }
   if (!g_atomic_int_dec_and_test (&job->remaining))
     return;
 
@@ -145,12 +152,44 @@ run_slice (gpointer data)
   g_free (job);
 }
 
+static gsize
+get_work (const OvsTransfer *transfer)
+{
+  return (gsize) transfer->rows.count * transfer->rows.row_size;
+}
+
+gsize
+ovs_transfers_get_work (const OvsTransfer *transfers)
+{
+  gsize work = 0;
+
+  for (; transfers != NULL; transfers = transfers->next)
+    work += MAX (transfers->rows.n_selected * transfers->rows.row_size, transfers->rows.count / 8);
+  return work;
+}
+
+/* A slice for whole transfers, which is made up to the least length. Gives the length of the last slice, or 0 if it is not of
+ * this sort. */
+static gsize
+add_to_slice (Job *job, const OvsTransfer *transfer, gsize length)
+{
+  Slice slice = { job, transfer, 1, 0, transfer->rows.count, 0 };
+  gsize work = get_work (transfer);
+
+  if (length > 0 && length + work <= LEAST_SLICE)
+    {
+      g_array_index (job->slices, Slice, job->slices->len - 1).n_transfers++;
+      return length + work;
+    }
+  g_array_append_val (job->slices, slice);
+  return work;
+}
+
 static void
 add_slices (Job *job, const OvsTransfer *transfer, guint n_threads)
 {
   const OvsRows *rows = &transfer->rows;
-  gsize bytes = (gsize) rows->count * rows->row_size;
-  gsize n_slices = CLAMP (bytes / LEAST_SLICE, 1, MIN (2 * (gsize) n_threads, rows->count));
+  gsize n_slices = CLAMP (get_work (transfer) / LEAST_SLICE, 1, MIN (2 * (gsize) n_threads, rows->count));
   guint32 step = (guint32) ((rows->count + n_slices - 1) / n_slices);
   gsize offset = 0;
 
@@ -159,7 +198,7 @@ add_slices (Job *job, const OvsTransfer *transfer, guint n_threads)
 
   for (gsize first = 0; first < rows->count; first += step)
     {
-      Slice slice = { job, transfer, (guint32) first, (guint32) MIN (step, rows->count - first), offset };
+      Slice slice = { job, transfer, 1, (guint32) first, (guint32) MIN (step, rows->count - first), offset };
 
       g_array_append_val (job->slices, slice);
       if (transfer->row_numbers == NULL || first + step >= rows->count)
@@ -175,6 +214,7 @@ ovs_transfers_push (OvsTransfer *transfers, OvsWrite *write)
   OvsStage *stage = write->op.stage;
   guint n_threads = ovs_workers_get_n_threads (stage->workers);
   Job *job = g_new0 (Job, 1);
+  gsize length = 0; /* of a last slice that others may join */
   guint n_slices;
 
   job->write = (OvsWrite *) ovs_op_ref (&write->op);
@@ -183,7 +223,13 @@ ovs_transfers_push (OvsTransfer *transfers, OvsWrite *write)
   for (OvsTransfer *transfer = transfers; transfer != NULL; transfer = transfer->next)
     {
       hold_rows (transfer);
-      add_slices (job, transfer, n_threads);
+      if (get_work (transfer) < LEAST_SLICE)
+        length = add_to_slice (job, transfer, length);
+      else
+        {
+          add_slices (job, transfer, n_threads);
+          length = 0;
+        }
     }
   n_slices = job->slices->len;
   g_atomic_int_set (&job->remaining, (gint) n_slices);

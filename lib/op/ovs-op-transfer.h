@@ -32,6 +32,8 @@ void ovs_transfer_elements (const OvsRows *rows, OvsBuffer *values, OvsBuffer *r
 /* Element numbers -> rows, in place. */
 void ovs_transfer_map_rows (const OvsBinding *binding, guint32 *rows, gsize n);
 
+/* About how many bytes they move. */
+gsize ovs_transfers_get_work (const OvsTransfer *transfers);
 /* Moves everything and frees @transfers. */
 void ovs_transfers_run (OvsTransfer *transfers);
 /* The same on the stage's threads; ends @write, which is pending. */

@@ -9,14 +9,34 @@
 #include "base/ovs-debug.h"
 #include "device/ovs-device.h"
 
+/* Says of an error which entry of a batch it is about. */
 static gboolean
-check_enums (const OvstageWriteData *data, guint64 ordinal, OvstagePrimMode prim_mode, GError **error)
+fail_entry (GError **error, gsize i, gsize n)
+{
+  if (n > 1)
+    g_prefix_error (error, "entry %" G_GSIZE_FORMAT ": ", i);
+  return FALSE;
+}
+
+/* NULLs and enum ranges. */
+static gboolean
+check_enums (const OvsAttributeWrite *entries, gsize n, guint64 ordinal, OvstagePrimMode prim_mode, GError **error)
 {
   if ((guint) prim_mode > OVSTAGE_PRIM_MODE_UPDATE)
     return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "prim mode is %d, expected 0 (UPSERT), 1 (INSERT) or 2 (UPDATE)",
                      (int) prim_mode);
-  if (!ovs_semantic_is_valid ((gint) data->semantic))
-    return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "semantic is %d, expected 0 (NONE) to 15 (FRAME)", (int) data->semantic);
+  for (gsize i = 0; i < n; i++)
+    {
+      const OvstageWriteData *data = entries[i].data;
+
+      if (data == NULL)
+        ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "data: none given, expected the data of a write");
+      else if (!ovs_semantic_is_valid ((gint) data->semantic))
+        ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "semantic is %d, expected 0 (NONE) to 15 (FRAME)", (int) data->semantic);
+      else
+        continue;
+      return fail_entry (error, i, n);
+    }
   return ovs_check_ordinal (ordinal, "a write", error);
 }
 
@@ -49,31 +69,65 @@ has_targets (const OvstageWriteData *data, const OvstagePathList *list)
   return data->count % 64 != 0 && (data->mask[data->count / 64] & ((G_GUINT64_CONSTANT (1) << (data->count % 64)) - 1)) != 0;
 }
 
+/* Notes a key. TRUE with the entry that had it before, if one had. */
+static gboolean
+was_seen (GHashTable *seen, gpointer key, gsize i, gsize *before)
+{
+  gpointer value;
+
+  if (g_hash_table_lookup_extended (seen, key, NULL, &value))
+    {
+      *before = GPOINTER_TO_SIZE (value);
+      return TRUE;
+    }
+  g_hash_table_insert (seen, key, GSIZE_TO_POINTER (i));
+  return FALSE;
+}
+
+/* W28 */
+static gboolean
+check_repeats (OvsStage *stage, const OvsAttributeWrite *entries, gsize n, GError **error)
+{
+  g_autoptr (GHashTable) attributes = NULL;
+  g_autoptr (GHashTable) taken = NULL;
+
+  if (n < 2)
+    return TRUE;
+  attributes = g_hash_table_new (NULL, NULL);
+  for (gsize i = 0; i < n; i++)
+    {
+      gsize before;
+
+      if (was_seen (attributes, GSIZE_TO_POINTER (entries[i].attribute), i, &before))
+        {
+          ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "attribute '%s' stands in entry %" G_GSIZE_FORMAT " too",
+                    ovs_stage_name (stage, (guint32) entries[i].attribute), before);
+          return fail_entry (error, i, n);
+        }
+      if (!entries[i].data->take)
+        continue;
+      if (taken == NULL)
+        taken = g_hash_table_new (NULL, NULL);
+      if (was_seen (taken, entries[i].data->tensor, i, &before))
+        {
+          ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "tensor: it is handed over in entry %" G_GSIZE_FORMAT " too", before);
+          return fail_entry (error, i, n);
+        }
+    }
+  return TRUE;
+}
+
 static gboolean
 check_form (OvsStage *stage, const OvsAttributeWrite *entries, gsize n, GError **error)
 {
   for (gsize i = 0; i < n; i++)
-    {
-      gboolean fine = ovs_payload_check_form (entries[i].data, error) && check_device (entries[i].data, error);
-
-      for (gsize j = 0; fine && j < i; j++)
-        {
-          if (entries[j].attribute == entries[i].attribute)
-            fine = ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "attribute '%s' stands in entry %" G_GSIZE_FORMAT " too",
-                             ovs_stage_name (stage, (guint32) entries[i].attribute), j);
-          else if (entries[i].data->take && entries[j].data->take && entries[i].data->tensor == entries[j].data->tensor)
-            fine = ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "tensor: it was handed over in entry %" G_GSIZE_FORMAT " too", j);
-        }
-      if (!fine)
-        {
-          if (n > 1)
-            g_prefix_error (error, "entry %" G_GSIZE_FORMAT ": ", i);
-          return FALSE;
-        }
-    }
+    if (!ovs_payload_check_form (entries[i].data, error) || !check_device (entries[i].data, error))
+      return fail_entry (error, i, n);
+  if (!check_repeats (stage, entries, n, error))
+    return FALSE;
   for (gsize i = 0; i < n; i++)
     if (!ovs_stage_check_writable (stage, (guint32) entries[i].attribute, error))
-      return FALSE;
+      return fail_entry (error, i, n);
   return TRUE;
 }
 
@@ -86,14 +140,14 @@ begin_bookings (OvsWrite *write, OvsOp *query, const OvsAttributeWrite *entries,
   OvstagePathList *list;
   gsize n_bookings = 0;
 
-  for (gsize i = 0; i < n; i++)
-    if (!check_enums (entries[i].data, write->ordinal, prim_mode, error))
-      return 0;
-  if (!ovs_stage_check_query (stage, query, error))
+  if (!check_enums (entries, n, write->ordinal, prim_mode, error) || !ovs_stage_check_query (stage, query, error))
     return 0;
   for (gsize i = 0; i < n; i++)
     if (!ovs_stage_check_attribute (stage, entries[i].attribute, error))
-      return 0;
+      {
+        fail_entry (error, i, n);
+        return 0;
+      }
   if (!check_form (stage, entries, n, error))
     return 0;
 
@@ -106,11 +160,11 @@ begin_bookings (OvsWrite *write, OvsOp *query, const OvsAttributeWrite *entries,
         continue;
       if (!ovs_payload_resolve (entries[i].data, list->n, &booking->rows, error))
         {
-          if (n > 1)
-            g_prefix_error (error, "entry %" G_GSIZE_FORMAT ": ", i);
+          fail_entry (error, i, n);
           return 0;
         }
       ovs_booking_begin (booking, write, (OvsQuery *) query, &entries[i], prim_mode);
+      booking->entry = i;
       write->attributes[write->n_attributes++] = booking->attribute;
       n_bookings++;
     }
@@ -140,7 +194,7 @@ ovs_stage_write_batch (OvsStage *stage, OvsOp *query, const OvsAttributeWrite *e
   ovs_stage_lock (stage);
   booked = FALSE;
   if (error == NULL && n_bookings > 0)
-    booked = ovs_bookings_book (bookings, n_bookings, write, placement, &error);
+    booked = ovs_bookings_book (bookings, n_bookings, n, write, placement, &error);
   else if (error == NULL && ovs_stage_check_open (stage, &error))
     ovs_op_book (&write->op);
   if (booked)
@@ -159,7 +213,7 @@ ovs_stage_write_batch (OvsStage *stage, OvsOp *query, const OvsAttributeWrite *e
   /* Without a transfer there is nothing to wait for: it was refused, or the bytes are where they will stay. */
   if (transfers == NULL)
     return ovs_op_end_new (&write->op, error);
-  if (async || (work > stage->config.caller_limit && ovs_workers_get_n_threads (stage->workers) > 1))
+  if (async || (ovs_transfers_get_work (transfers) > stage->config.caller_limit && ovs_workers_get_n_threads (stage->workers) > 1))
     ovs_transfers_push (transfers, write);
   else
     {
@@ -167,6 +221,12 @@ ovs_stage_write_batch (OvsStage *stage, OvsOp *query, const OvsAttributeWrite *e
       ovs_write_end (write);
     }
   return &write->op;
+}
+
+OvsOp *
+ovs_stage_refuse (OvsStage *stage, GError *error)
+{
+  return ovs_op_end_new (ovs_op_new (stage, OVS_OP_WRITE, sizeof (OvsWrite)), error);
 }
 
 OvsOp *

@@ -47,6 +47,8 @@ typedef struct
 
 OvsOp *ovs_stage_write_batch (OvsStage *stage, OvsOp *query, const OvsAttributeWrite *entries, gsize n, guint64 ordinal,
                               OvstagePrimMode prim_mode, const OvstagePlacement *placement);
+/* An operation that is refused with @error, which it takes, before it was one of those here. */
+OvsOp *ovs_stage_refuse (OvsStage *stage, GError *error);
 /* Of no attributes: whole prims. */
 OvsOp *ovs_stage_delete (OvsStage *stage, OvsOp *query, const guint64 *attributes, gsize n_attributes, guint64 ordinal);
 OvsOp *ovs_stage_advance (OvsStage *stage, guint64 ordinal, OvstageScope scope, const guint64 *attributes, gsize n_attributes);

@@ -23,6 +23,15 @@ ovs_payload_new (OvstageTensor *tensor)
 }
 
 OvstageWriteData *
+ovs_payload_new_take (OvstageTensor *tensor)
+{
+  OvstageWriteData *payload = ovs_payload_new (tensor);
+
+  payload->take = TRUE;
+  return payload;
+}
+
+OvstageWriteData *
 ovs_payload_ref (OvstageWriteData *payload)
 {
   g_atomic_int_inc (&payload->refs);

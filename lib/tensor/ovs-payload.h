@@ -56,6 +56,8 @@ typedef struct
 } OvsRows;
 
 OvstageWriteData *ovs_payload_new (OvstageTensor *tensor);
+/* The memory is handed over: whoever made it writes to it no more. */
+OvstageWriteData *ovs_payload_new_take (OvstageTensor *tensor);
 OvstageWriteData *ovs_payload_ref (OvstageWriteData *payload);
 void ovs_payload_unref (OvstageWriteData *payload);
 /* NULL clears; an empty map is kept, and refused by the form check. The same for masks. */
