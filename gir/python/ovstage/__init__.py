@@ -31,7 +31,7 @@ import atexit as _atexit
 
 from ._enums import AttributeSemantic, DLDataTypeCode, DLDeviceType, ErrorCode, PrimMode, Scope
 from ._errors import OvstageError, OvxError
-from ._types import DLDataType, DLDevice, Placement, ReadGroupMeta
+from ._types import DLDataType, DLDevice, Placement, ReadGroupMeta, WriteDesc
 from ._native import (
     TIMEOUT_INFINITE,
     DLTensor,
@@ -74,6 +74,7 @@ __all__ = [
     "ReadGroupMeta",
     "Scope",
     "Stage",
+    "WriteDesc",
     "dltensor_to_numpy",
     "glib",
     "library_version",

@@ -654,6 +654,7 @@ typedef struct
   guint64 count; /* 0: every prim */
   guint64 cuda_event;
   guint64 cuda_stream;
+  gboolean transfer;
   OvstageTensor *tensor; /* (owned) (nullable) */
   gsize n_bytes;
   gboolean has_index_map;
@@ -781,14 +782,12 @@ set_tensors (Write *write, PyObject *object, gboolean is_array, PyObject *stream
   return TRUE;
 }
 
-static OvstageOperation *
-submit_write (PyovsStage *self, Write *write)
+static OvstageWriteData *
+make_data (const Write *write)
 {
-  OvstageWriteData *data = ovstage_write_data_new (write->tensor);
-  OvstageQuery *query = (OvstageQuery *) write->query->op;
-  OvstageStage *stage = self->stage;
-  OvstageOperation *op;
+  OvstageWriteData *data;
 
+  data = write->transfer ? ovstage_write_data_new_take (write->tensor) : ovstage_write_data_new (write->tensor);
   if (write->count != 0)
     ovstage_write_data_set_count (data, write->count);
   if (write->has_index_map)
@@ -800,6 +799,16 @@ submit_write (PyovsStage *self, Write *write)
     ovstage_write_data_set_semantic (data, write->semantic);
   if (write->cuda_event != 0 || write->cuda_stream != 0)
     ovstage_write_data_set_sync (data, write->cuda_stream, write->cuda_event);
+  return data;
+}
+
+static OvstageOperation *
+submit_write (PyovsStage *self, Write *write)
+{
+  OvstageWriteData *data = make_data (write);
+  OvstageQuery *query = (OvstageQuery *) write->query->op;
+  OvstageStage *stage = self->stage;
+  OvstageOperation *op;
 
   if (write->n_bytes < PYOVS_LARGE)
     {
@@ -833,8 +842,61 @@ enum
   WRITE_CUDA_EVENT,
   WRITE_CUDA_STREAM,
   WRITE_PLACEMENT,
+  WRITE_TRANSFER,
   N_WRITE,
 };
+
+/* What is given for one attribute, by the names of write_attribute(). FALSE with a Python error. */
+static gboolean
+set_entry (PyovsStage *self, Write *write, PyObject **values, PyovsRefusal *refusal)
+{
+  PyObject *stream = NULL;
+  gboolean is_array, fine;
+  int i;
+
+  for (i = WRITE_INDEX_MAP; i <= WRITE_COUNT; i++)
+    if (values[i] == Py_None)
+      values[i] = NULL;
+  if (!PyBool_Check (values[WRITE_IS_ARRAY]))
+    {
+      PyErr_Format (PyExc_TypeError, "is_array: a bool is needed, not %s", Py_TYPE (values[WRITE_IS_ARRAY])->tp_name);
+      return FALSE;
+    }
+  is_array = values[WRITE_IS_ARRAY] == Py_True;
+  if (values[WRITE_TRANSFER] != NULL && !PyBool_Check (values[WRITE_TRANSFER]))
+    {
+      PyErr_Format (PyExc_TypeError, "transfer: a bool is needed, not %s", Py_TYPE (values[WRITE_TRANSFER])->tp_name);
+      return FALSE;
+    }
+  write->transfer = values[WRITE_TRANSFER] == Py_True;
+
+  if (!as_attribute (self, values[WRITE_ATTRIBUTE], refusal, &write->attribute) ||
+      (values[WRITE_SEMANTIC] != NULL &&
+       !pyovs_as_uint (values[WRITE_SEMANTIC], "semantic", OVSTAGE_SEMANTIC_FRAME, &write->semantic)) ||
+      (values[WRITE_CUDA_EVENT] != NULL &&
+       !pyovs_as_uint (values[WRITE_CUDA_EVENT], "cuda_event", G_MAXUINT64, &write->cuda_event)) ||
+      (values[WRITE_CUDA_STREAM] != NULL &&
+       !pyovs_as_uint (values[WRITE_CUDA_STREAM], "cuda_stream", G_MAXUINT64, &write->cuda_stream)) ||
+      !set_selection (write, values[WRITE_INDEX_MAP], values[WRITE_MASK], values[WRITE_COUNT]))
+    return FALSE;
+
+  /* The caller orders the work by what it gave; the producer is asked not to. */
+  if (write->cuda_event != 0 || write->cuda_stream != 0)
+    {
+      stream = PyLong_FromLong (-1);
+      if (stream == NULL)
+        return FALSE;
+    }
+  fine = set_tensors (write, values[WRITE_TENSORS], is_array, stream, refusal);
+  Py_XDECREF (stream);
+  if (!fine)
+    return FALSE;
+  if (is_array)
+    pyovs_refuse (refusal, OVSTAGE_ERROR_NOT_SUPPORTED, "is_array: array attributes are not supported by this version");
+  if (write->tensor == NULL || !pyovs_tensor_n_bytes (write->tensor, &write->n_bytes))
+    write->n_bytes = 0;
+  return TRUE;
+}
 
 static PyObject *
 stage_write_attribute (PyovsStage *self, PyObject *const *args, Py_ssize_t n_args, PyObject *names)
@@ -842,54 +904,23 @@ stage_write_attribute (PyovsStage *self, PyObject *const *args, Py_ssize_t n_arg
   static PyovsSignature signature = {
     .function = "write_attribute", .n_positional = 4, .n_required = 4, .required = 1u << WRITE_IS_ARRAY,
     .names = { "query", "attribute", "ordinal", "tensors", "is_array", "prim_mode", "semantic", "index_map", "mask", "count",
-               "cuda_event", "cuda_stream", "placement" }
+               "cuda_event", "cuda_stream", "placement", "transfer" }
   };
-  PyObject *values[N_WRITE], *stream = NULL, *result = NULL;
+  PyObject *values[N_WRITE], *result = NULL;
   PyovsRefusal refusal = { 0, NULL };
   Write write = { 0, };
-  gboolean is_array;
-  int i;
+  guint64 prim_mode = OVSTAGE_PRIM_MODE_UPSERT;
 
   if (!pyovs_parse (&signature, args, n_args, names, values))
     return NULL;
-  for (i = WRITE_INDEX_MAP; i <= WRITE_COUNT; i++)
-    if (values[i] == Py_None)
-      values[i] = NULL;
-  if (!PyBool_Check (values[WRITE_IS_ARRAY]))
-    {
-      PyErr_Format (PyExc_TypeError, "is_array: a bool is needed, not %s", Py_TYPE (values[WRITE_IS_ARRAY])->tp_name);
-      return NULL;
-    }
-  is_array = values[WRITE_IS_ARRAY] == Py_True;
-
   check_open (self, &refusal);
   write.query = (PyovsOperation *) values[WRITE_QUERY];
   if (!check_query (values[WRITE_QUERY], &refusal) ||
-      !as_attribute (self, values[WRITE_ATTRIBUTE], &refusal, &write.attribute) ||
       !pyovs_as_uint (values[WRITE_ORDINAL], "ordinal", G_MAXUINT64, &write.ordinal) ||
-      (values[WRITE_PRIM_MODE] != NULL &&
-       !pyovs_as_uint (values[WRITE_PRIM_MODE], "prim_mode", OVSTAGE_PRIM_MODE_UPDATE, &write.prim_mode)) ||
-      (values[WRITE_SEMANTIC] != NULL &&
-       !pyovs_as_uint (values[WRITE_SEMANTIC], "semantic", OVSTAGE_SEMANTIC_FRAME, &write.semantic)) ||
-      (values[WRITE_CUDA_EVENT] != NULL &&
-       !pyovs_as_uint (values[WRITE_CUDA_EVENT], "cuda_event", G_MAXUINT64, &write.cuda_event)) ||
-      (values[WRITE_CUDA_STREAM] != NULL &&
-       !pyovs_as_uint (values[WRITE_CUDA_STREAM], "cuda_stream", G_MAXUINT64, &write.cuda_stream)) ||
-      !check_placement (values[WRITE_PLACEMENT], &refusal) ||
-      !set_selection (&write, values[WRITE_INDEX_MAP], values[WRITE_MASK], values[WRITE_COUNT]))
+      (values[WRITE_PRIM_MODE] != NULL && !pyovs_as_uint (values[WRITE_PRIM_MODE], "prim_mode", OVSTAGE_PRIM_MODE_UPDATE, &prim_mode)) ||
+      !check_placement (values[WRITE_PLACEMENT], &refusal) || !set_entry (self, &write, values, &refusal))
     goto out;
-
-  /* The caller orders the work by what it gave; the producer is asked not to. */
-  if (write.cuda_event != 0 || write.cuda_stream != 0)
-    {
-      stream = PyLong_FromLong (-1);
-      if (stream == NULL)
-        goto out;
-    }
-  if (!set_tensors (&write, values[WRITE_TENSORS], is_array, stream, &refusal))
-    goto out;
-  if (is_array)
-    pyovs_refuse (&refusal, OVSTAGE_ERROR_NOT_SUPPORTED, "is_array: array attributes are not supported by this version");
+  write.prim_mode = prim_mode;
 
   /* Importing may have run any code, which may have released what was looked at before. */
   check_open (self, &refusal);
@@ -900,13 +931,10 @@ stage_write_attribute (PyovsStage *self, PyObject *const *args, Py_ssize_t n_arg
       refusal.message = NULL;
       goto out;
     }
-  if (!pyovs_tensor_n_bytes (write.tensor, &write.n_bytes))
-    write.n_bytes = 0;
   self->unsealed += write.n_bytes;
   result = new_operation (self, &pyovs_operation_type, submit_write (self, &write));
 
 out:
-  Py_XDECREF (stream);
   write_clear (&write);
   g_free (refusal.message);
   return result;
@@ -958,6 +986,163 @@ stage_advance_write_floor (PyovsStage *self, PyObject *const *args, Py_ssize_t n
     }
   clear_tokens (&tokens);
   return new_operation (self, &pyovs_operation_type, op);
+}
+
+/* Says of a Python error which entry it is about, for who can read notes. */
+static void
+note_entry (Py_ssize_t i)
+{
+  PyObject *type, *value, *traceback, *note, *result = NULL;
+
+  PyErr_Fetch (&type, &value, &traceback);
+  PyErr_NormalizeException (&type, &value, &traceback);
+  note = PyUnicode_FromFormat ("in writes[%zd]", i);
+  if (note != NULL && value != NULL)
+    result = PyObject_CallMethod (value, "add_note", "O", note);
+  if (result == NULL)
+    PyErr_Clear ();
+  Py_XDECREF (result);
+  Py_XDECREF (note);
+  PyErr_Restore (type, value, traceback);
+}
+
+/* What a WriteDesc tells. */
+static gboolean
+set_entry_from_desc (PyovsStage *self, Write *write, PyObject *desc, PyovsRefusal *refusal)
+{
+  static const struct
+  {
+    const char *name;
+    int index;
+  } fields[] = {
+    { "attribute", WRITE_ATTRIBUTE }, { "tensors", WRITE_TENSORS },         { "is_array", WRITE_IS_ARRAY },
+    { "semantic", WRITE_SEMANTIC },   { "index_map", WRITE_INDEX_MAP },     { "mask", WRITE_MASK },
+    { "count", WRITE_COUNT },         { "cuda_event", WRITE_CUDA_EVENT },   { "cuda_stream", WRITE_CUDA_STREAM },
+    { "transfer", WRITE_TRANSFER },
+  };
+  static PyObject *interned[G_N_ELEMENTS (fields)];
+  PyObject *given[N_WRITE] = { NULL, }, *values[N_WRITE];
+  gboolean fine = TRUE;
+  gsize i;
+
+  if (!PyObject_TypeCheck (desc, (PyTypeObject *) pyovs.write_desc))
+    {
+      PyErr_Format (PyExc_TypeError, "writes: a WriteDesc is needed, not %s", Py_TYPE (desc)->tp_name);
+      return FALSE;
+    }
+  for (i = 0; i < G_N_ELEMENTS (fields) && fine; i++)
+    {
+      if (interned[i] == NULL)
+        interned[i] = PyUnicode_InternFromString (fields[i].name);
+      if (interned[i] != NULL)
+        given[fields[i].index] = PyObject_GetAttr (desc, interned[i]);
+      fine = given[fields[i].index] != NULL;
+    }
+  memcpy (values, given, sizeof values);
+  fine = fine && set_entry (self, write, values, refusal);
+  for (i = 0; i < N_WRITE; i++)
+    Py_XDECREF (given[i]);
+  return fine;
+}
+
+static OvstageOperation *
+submit_writes (PyovsStage *self, OvstageQuery *query, Write *writes, gsize n, guint64 ordinal, guint64 prim_mode, gsize n_bytes)
+{
+  OvstageToken *tokens = g_new (OvstageToken, n);
+  OvstageWriteData **datas = g_new (OvstageWriteData *, n);
+  OvstageStage *stage = g_object_ref (self->stage);
+  OvstageOperation *op;
+  PyThreadState *state;
+  gsize i;
+
+  for (i = 0; i < n; i++)
+    {
+      tokens[i] = writes[i].attribute;
+      datas[i] = make_data (&writes[i]);
+    }
+  g_object_ref (query);
+  state = n_bytes >= PYOVS_LARGE ? PyEval_SaveThread () : NULL;
+  op = ovstage_stage_write_attributes (stage, query, tokens, n, datas, n, ordinal, prim_mode, NULL);
+  for (i = 0; i < n; i++)
+    ovstage_write_data_unref (datas[i]);
+  g_object_unref (query);
+  g_object_unref (stage);
+  if (state != NULL)
+    PyEval_RestoreThread (state);
+  g_free (datas);
+  g_free (tokens);
+  return op;
+}
+
+static PyObject *
+stage_write_attributes (PyovsStage *self, PyObject *const *args, Py_ssize_t n_args, PyObject *names)
+{
+  static PyovsSignature signature = {
+    .function = "write_attributes", .n_positional = 3, .n_required = 3,
+    .names = { "query", "writes", "ordinal", "prim_mode", "placement" }
+  };
+  PyObject *values[5], *descs = NULL, *result = NULL;
+  PyovsRefusal refusal = { 0, NULL };
+  guint64 ordinal, prim_mode = OVSTAGE_PRIM_MODE_UPSERT;
+  OvstageQuery *query;
+  Write *writes = NULL;
+  gsize n_bytes = 0;
+  Py_ssize_t i, n = 0;
+
+  if (!pyovs_parse (&signature, args, n_args, names, values))
+    return NULL;
+  check_open (self, &refusal);
+  if (!check_query (values[0], &refusal) || !pyovs_as_uint (values[2], "ordinal", G_MAXUINT64, &ordinal) ||
+      (values[3] != NULL && !pyovs_as_uint (values[3], "prim_mode", OVSTAGE_PRIM_MODE_UPDATE, &prim_mode)) ||
+      !check_placement (values[4], &refusal))
+    goto out;
+  descs = PySequence_Tuple (values[1]);
+  if (descs == NULL)
+    {
+      if (PyErr_ExceptionMatches (PyExc_TypeError))
+        PyErr_Format (PyExc_TypeError, "writes: a sequence of WriteDesc is needed, not %s", Py_TYPE (values[1])->tp_name);
+      goto out;
+    }
+
+  n = PyTuple_GET_SIZE (descs);
+  writes = g_new0 (Write, n);
+  for (i = 0; i < n; i++)
+    {
+      PyovsRefusal own = { 0, NULL };
+      gboolean fine;
+
+      writes[i].query = (PyovsOperation *) values[0];
+      fine = set_entry_from_desc (self, &writes[i], PyTuple_GET_ITEM (descs, i), &own);
+      if (own.code != 0)
+        pyovs_refuse (&refusal, own.code, "entry %zd: %s", i, own.message);
+      g_free (own.message);
+      if (!fine)
+        {
+          note_entry (i);
+          goto out;
+        }
+      n_bytes += writes[i].n_bytes;
+    }
+
+  /* Importing may have run any code, which may have released what was looked at before. */
+  check_open (self, &refusal);
+  query = pyovs_query_get ((PyovsOperation *) values[0], &refusal);
+  if (refusal.code != 0)
+    {
+      result = pyovs_operation_new_refused (&pyovs_operation_type, &refusal);
+      refusal.message = NULL;
+      goto out;
+    }
+  self->unsealed += n_bytes;
+  result = new_operation (self, &pyovs_operation_type, submit_writes (self, query, writes, n, ordinal, prim_mode, n_bytes));
+
+out:
+  for (i = 0; writes != NULL && i < n; i++)
+    write_clear (&writes[i]);
+  g_free (writes);
+  Py_XDECREF (descs);
+  g_free (refusal.message);
+  return result;
 }
 
 static PyObject *
@@ -1166,13 +1351,19 @@ static PyMethodDef stage_methods[] = {
   { "write_attribute", PYOVS_METHOD (stage_write_attribute), METH_FASTCALL | METH_KEYWORDS,
     PyDoc_STR ("write_attribute($self, query, attribute, ordinal, tensors, *, is_array, prim_mode=0, "
                "semantic=0, index_map=None, mask=None, count=None, cuda_event=0, cuda_stream=0, "
-               "placement=None)\n--\n\n"
+               "placement=None, transfer=False)\n--\n\n"
                "Writes one row per prim at an ordinal; advance_write_floor() makes it readable.\n\n"
                "attribute: a token or its text. tensors: an array with the buffer protocol or __dlpack__, of any\n"
                "strides; trailing axes are the tuple of a row. It is held until the operation is done.\n"
                "count: the leading prims only. index_map: which row each element takes. mask: which elements are\n"
                "written, one bool each or bits in uint64 words. prim_mode: a PrimMode, UPSERT unless told otherwise.\n"
-               "semantic: an AttributeSemantic.") },
+               "semantic: an AttributeSemantic. transfer: the store may keep the memory instead of copying it; nobody\n"
+               "writes to it from then on.") },
+  { "write_attributes", PYOVS_METHOD (stage_write_attributes), METH_FASTCALL | METH_KEYWORDS,
+    PyDoc_STR ("write_attributes($self, query, writes, ordinal, *, prim_mode=0, placement=None)\n--\n\n"
+               "Writes several attributes of the same prims as one: all of them or none.\n\n"
+               "writes: a WriteDesc for each attribute, with what write_attribute() takes. An error tells the entry it is\n"
+               "about. Sealed together they appear at once.") },
   { "read_attributes", PYOVS_METHOD (stage_read_attributes), METH_FASTCALL | METH_KEYWORDS,
     PyDoc_STR ("read_attributes($self, query, attributes, ordinal_range, *, placement=None)\n--\n\n"
                "Reads the sealed values of attributes, without a copy. Gives a Read.") },

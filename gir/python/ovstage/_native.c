@@ -380,6 +380,7 @@ import_objects (void)
     { "ovstage._types", "DLDataType", &pyovs.data_type },
     { "ovstage._types", "DLDevice", &pyovs.device },
     { "ovstage._types", "Placement", &pyovs.placement },
+    { "ovstage._types", "WriteDesc", &pyovs.write_desc },
     { "ovstage._types", "ReadGroupMeta", &pyovs.group_meta },
     { "ovstage._async", "wait", &pyovs.async_wait },
     { "ovstage._async", "GroupIterator", &pyovs.group_iterator },

@@ -32,6 +32,7 @@ typedef struct
   PyObject *data_type;
   PyObject *device;
   PyObject *placement;
+  PyObject *write_desc;
   PyObject *group_meta;
   PyObject *async_wait;
   PyObject *group_iterator;

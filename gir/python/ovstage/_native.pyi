@@ -7,6 +7,7 @@ from typing import (
     AsyncIterator,
     Callable,
     Generator,
+    Iterable,
     Iterator,
     List,
     Optional,
@@ -19,7 +20,7 @@ from typing import (
 )
 
 from ._enums import AttributeSemantic, ErrorCode, PrimMode, Scope
-from ._types import DLDataType, DLDevice, Placement, ReadGroupMeta
+from ._types import DLDataType, DLDevice, Placement, ReadGroupMeta, WriteDesc
 
 _Self = TypeVar("_Self")
 _Attribute = Union[int, str]
@@ -215,6 +216,16 @@ class Stage:
         count: Optional[int] = None,
         cuda_event: int = 0,
         cuda_stream: int = 0,
+        placement: Optional[Placement] = None,
+        transfer: bool = False,
+    ) -> Operation: ...
+    def write_attributes(
+        self,
+        query: Query,
+        writes: Iterable[WriteDesc],
+        ordinal: int,
+        *,
+        prim_mode: Union[PrimMode, int] = PrimMode.UPSERT,
         placement: Optional[Placement] = None,
     ) -> Operation: ...
     def read_attributes(

@@ -5,10 +5,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from operator import index
 from typing import Any, NamedTuple
 
-from ._enums import DLDataTypeCode, DLDeviceType
+from ._enums import AttributeSemantic, DLDataTypeCode, DLDeviceType
 
 def _checked(value: Any, name: str, low: int, high: int) -> int:
     try:
@@ -99,6 +100,22 @@ class Placement(_PlacementFields):
         except (TypeError, ValueError):
             raise TypeError("device: a (device_type, device_id) pair or an object with __dlpack_device__ is needed") from None
         return cls(device_type, device_id, stream, availability_event)
+
+
+@dataclass(eq=False)
+class WriteDesc:
+    """What Stage.write_attributes() writes to one attribute, in the words of Stage.write_attribute()."""
+
+    attribute: int | str
+    tensors: Any
+    is_array: bool
+    semantic: AttributeSemantic | int = AttributeSemantic.NONE
+    index_map: Any = None
+    mask: Any = None
+    count: int | None = None
+    cuda_event: int = 0
+    cuda_stream: int = 0
+    transfer: bool = False
 
 
 class ReadGroupMeta(NamedTuple):
