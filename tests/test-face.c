@@ -333,6 +333,12 @@ ovs_stage_write (OvsStage *stage, OvsOp *query, guint64 attribute, guint64 ordin
 }
 
 OvsOp *
+ovs_stage_delete (OvsStage *stage, OvsOp *query, const guint64 *attributes, gsize n_attributes, guint64 ordinal)
+{
+  return op_new_done ();
+}
+
+OvsOp *
 ovs_stage_write_batch (OvsStage *stage, OvsOp *query, const OvsAttributeWrite *entries, gsize n, guint64 ordinal,
                        OvstagePrimMode prim_mode, const OvstagePlacement *placement)
 {

@@ -48,6 +48,12 @@ OvstageOperation *ovstage_stage_write_attribute (OvstageStage *self,
                                                  OvstagePrimMode prim_mode,
                                                  const OvstagePlacement *placement);
 OVSTAGE_AVAILABLE_IN_1_0
+OvstageOperation *ovstage_stage_delete_attributes (OvstageStage *self,
+                                                   OvstageQuery *query,
+                                                   const OvstageToken *attributes,
+                                                   gsize n_attributes,
+                                                   guint64 ordinal);
+OVSTAGE_AVAILABLE_IN_1_0
 OvstageOperation *ovstage_stage_write_attributes (OvstageStage *self,
                                                   OvstageQuery *query,
                                                   const OvstageToken *attributes,

@@ -153,20 +153,20 @@ compare_entries (gconstpointer a, gconstpointer b)
 }
 
 static void
-add_deletes (GArray *entries, const OvsDeletes *deletes, guint64 floor, guint64 ordinal)
+add_deletes (GArray *entries, const OvsDeletes *deletes, guint32 token, guint64 floor, guint64 ordinal)
 {
   for (guint i = 0; i < deletes->len; i++)
     {
       const OvsDelete *delete = deletes->pdata[i];
       OvsEntry entry = { delete->ordinal, delete->seq, NULL, NULL, delete };
 
-      if (delete->ordinal > floor && delete->ordinal <= ordinal)
+      if (delete->ordinal > floor && delete->ordinal <= ordinal && ovs_delete_touches (delete, token))
         g_array_append_val (entries, entry);
     }
 }
 
 GArray *
-ovs_attr_list_entries (OvsAttr *attr, const OvsDeletes *prim_deletes, guint64 floor, guint64 ordinal)
+ovs_attr_list_entries (OvsAttr *attr, guint32 token, const OvsDeletes *prim_deletes, guint64 floor, guint64 ordinal)
 {
   GArray *entries = g_array_new (FALSE, FALSE, sizeof (OvsEntry));
   guint n_sets = attr != NULL ? ovs_attr_count_sets (attr, ordinal) : 0;
@@ -183,8 +183,8 @@ ovs_attr_list_entries (OvsAttr *attr, const OvsDeletes *prim_deletes, guint64 fl
         }
     }
   if (attr != NULL)
-    add_deletes (entries, attr->deletes, 0, ordinal);
-  add_deletes (entries, prim_deletes, floor, ordinal);
+    add_deletes (entries, attr->deletes, token, 0, ordinal);
+  add_deletes (entries, prim_deletes, token, floor, ordinal);
   g_array_sort (entries, compare_entries);
   return entries;
 }

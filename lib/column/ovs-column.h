@@ -78,7 +78,6 @@ struct _OvsAttr
   GPtrArray *deaths;     /* (owned) OvsDeaths, ordinals ascending */
   gsize death_bytes;
   guint64 death_frontier; /* deaths up to here are forgotten */
-  guint64 killed_until;  /* a delete of whole prims up to this ordinal is to be folded in */
   OvsWriteSet *spare_set; /* (owned) (nullable) one that was sealed, to be used again */
   guint64 structure_max; /* at this ordinal and above, the head tells what exists; 0: nothing structural is staged */
   GArray *generations;   /* (owned) OvsGeneration, ordinals ascending: of the set and order of prims, as sealed */
@@ -108,9 +107,9 @@ typedef struct
   const OvsDelete *delete;
 } OvsEntry;
 
-/* Everything staged at or below @ordinal in (ordinal, submission) order. @prim_deletes: of whole prims; those at or below
- * @floor, what is sealed of the attribute, do not touch it. @attr: (nullable) */
-GArray *ovs_attr_list_entries (OvsAttr *attr, const OvsDeletes *prim_deletes, guint64 floor, guint64 ordinal);
+/* Everything staged for attribute @token at or below @ordinal in (ordinal, submission) order. @attr: (nullable) it, if it was
+ * written. @prim_deletes: of whole prims; those at or below @floor, what is sealed of the attribute, do not touch it. */
+GArray *ovs_attr_list_entries (OvsAttr *attr, guint32 token, const OvsDeletes *prim_deletes, guint64 floor, guint64 ordinal);
 /* The highest ordinal with a set or a delete of its own; 0 for none. */
 guint64 ovs_attr_get_last_ordinal (OvsAttr *attr);
 guint64 ovs_attr_get_generation (OvsAttr *attr, guint64 ordinal);

@@ -319,8 +319,47 @@ step_changes_rows (const OvsFoldColumn *column)
   return step->n_live > 0;
 }
 
+static gboolean
+is_live (const OvsFoldAttr *attr, guint32 prim)
+{
+  for (OvsFoldColumn *column = attr->columns; column != NULL; column = column->next)
+    {
+      guint32 row = ovs_layout_find (column->column->layout, prim), n_rows, n_live;
+      OvsBits *live;
+
+      get_state (column, &live, &n_rows, &n_live);
+      if (row < n_rows && (live == NULL || ovs_bits_get (live, row)))
+        return TRUE;
+    }
+  return FALSE;
+}
+
+static gint
+compare_prims (gconstpointer a, gconstpointer b)
+{
+  return *(const guint32 *) a < *(const guint32 *) b ? -1 : *(const guint32 *) a > *(const guint32 *) b;
+}
+
+/* What was deleted and written again is not dead; what several deletes met is so once. */
 static void
-end_ordinal (OvsFoldAttr *attr, guint64 ordinal, GArray *dead)
+settle_deaths (const OvsFoldAttr *attr, GArray *dead, guint n_deletes)
+{
+  guint n = 0;
+
+  if (n_deletes > 1)
+    g_array_sort (dead, compare_prims);
+  for (guint i = 0; i < dead->len; i++)
+    {
+      guint32 prim = g_array_index (dead, guint32, i);
+
+      if ((n == 0 || g_array_index (dead, guint32, n - 1) != prim) && !is_live (attr, prim))
+        g_array_index (dead, guint32, n++) = prim;
+    }
+  g_array_set_size (dead, n);
+}
+
+static void
+end_ordinal (OvsFoldAttr *attr, guint64 ordinal, GArray *dead, guint n_deletes)
 {
   for (OvsFoldColumn *column = attr->columns; column != NULL; column = column->next)
     {
@@ -332,6 +371,7 @@ end_ordinal (OvsFoldAttr *attr, guint64 ordinal, GArray *dead)
       if (step_changes_rows (column))
         note_layout_change (attr, ordinal);
     }
+  settle_deaths (attr, dead, n_deletes);
   if (dead->len > 0)
     {
       if (attr->deaths == NULL)
@@ -344,8 +384,10 @@ end_ordinal (OvsFoldAttr *attr, guint64 ordinal, GArray *dead)
 gboolean
 ovs_fold_plan_entries (OvsFold *fold, OvsFoldAttr *attr, guint64 floor)
 {
-  g_autoptr (GArray) entries = ovs_attr_list_entries (attr->attr, fold->context.prim_deletes, floor, attr->ordinal);
+  g_autoptr (GArray) entries =
+    ovs_attr_list_entries (attr->attr, attr->attr->token, fold->context.prim_deletes, floor, attr->ordinal);
   g_autoptr (GArray) dead = g_array_new (FALSE, FALSE, sizeof (guint32));
+  guint n_deletes = 0;
 
   for (guint e = 0; e < entries->len; e++)
     {
@@ -356,6 +398,7 @@ ovs_fold_plan_entries (OvsFold *fold, OvsFoldAttr *attr, guint64 floor)
         {
           if (!apply_delete (fold, attr, entry->delete, dead))
             return FALSE;
+          n_deletes++;
         }
       else
         {
@@ -367,7 +410,10 @@ ovs_fold_plan_entries (OvsFold *fold, OvsFoldAttr *attr, guint64 floor)
             return FALSE;
         }
       if (e + 1 == entries->len || g_array_index (entries, OvsEntry, e + 1).ordinal != entry->ordinal)
-        end_ordinal (attr, entry->ordinal, dead);
+        {
+          end_ordinal (attr, entry->ordinal, dead, n_deletes);
+          n_deletes = 0;
+        }
     }
   return TRUE;
 }

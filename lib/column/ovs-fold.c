@@ -82,11 +82,15 @@ ovs_fold_free (OvsFold *fold)
 }
 
 static gboolean
-has_deletes (const OvsDeletes *deletes, guint64 floor, guint64 ordinal)
+has_deletes (const OvsDeletes *deletes, guint32 token, guint64 floor, guint64 ordinal)
 {
   for (guint i = 0; i < deletes->len; i++)
-    if (((OvsDelete *) deletes->pdata[i])->ordinal > floor && ((OvsDelete *) deletes->pdata[i])->ordinal <= ordinal)
-      return TRUE;
+    {
+      const OvsDelete *delete = deletes->pdata[i];
+
+      if (delete->ordinal > floor && delete->ordinal <= ordinal && ovs_delete_touches (delete, token))
+        return TRUE;
+    }
   return FALSE;
 }
 
@@ -265,7 +269,8 @@ gboolean
 ovs_fold_plan (OvsFold *fold, OvsAttr *attr, guint64 floor, guint64 ordinal, GError **error)
 {
   guint n_sets = ovs_attr_count_sets (attr, ordinal);
-  gboolean deletes = has_deletes (attr->deletes, 0, ordinal) || has_deletes (fold->context.prim_deletes, floor, ordinal);
+  gboolean deletes = has_deletes (attr->deletes, attr->token, 0, ordinal) ||
+                     has_deletes (fold->context.prim_deletes, attr->token, floor, ordinal);
   OvsFoldAttr *fold_attr;
 
   if (n_sets == 0 && !deletes)

@@ -81,12 +81,12 @@ apply_delete (const OvsDelete *delete, OvstagePathList *list, guint32 n, gboolea
 }
 
 void
-ovs_presence_as_of (OvsAttr *attr, const OvsDeletes *prim_deletes, guint64 floor, OvstagePathList *list, guint32 n, guint64 ordinal,
-                    guint16 *state, guint8 *above)
+ovs_presence_as_of (OvsAttr *attr, guint32 token, const OvsDeletes *prim_deletes, guint64 floor, OvstagePathList *list, guint32 n,
+                    guint64 ordinal, guint16 *state, guint8 *above)
 {
   guint n_columns = attr != NULL ? attr->columns->len : 0;
   g_autofree guint32 **rows_to_entries = g_new0 (guint32 *, n_columns + 1);
-  g_autoptr (GArray) entries = ovs_attr_list_entries (attr, prim_deletes, floor, OVSTAGE_ORDINAL_NEWEST);
+  g_autoptr (GArray) entries = ovs_attr_list_entries (attr, token, prim_deletes, floor, OVSTAGE_ORDINAL_NEWEST);
 
   memset (state, 0, sizeof *state * n);
   memset (above, 0, n);
@@ -126,35 +126,22 @@ ovs_presence_as_of (OvsAttr *attr, const OvsDeletes *prim_deletes, guint64 floor
     g_free (rows_to_entries[c]);
 }
 
-gboolean
-ovs_presence_touches (OvsAttr *attr, OvstagePathList *list, OvstagePathList *within, guint64 ordinal)
+/* Whether a write staged above @floor, at or below @ordinal, meets an entry of @list that is @wanted (nullable). */
+static gboolean
+writes_touch (OvsAttr *attr, guint64 floor, guint64 ordinal, OvstagePathList *list, const guint8 *wanted)
 {
   g_autofree guint32 **rows_to_entries = g_new0 (guint32 *, attr->columns->len + 1);
   gboolean touches = FALSE;
 
-  for (guint c = 0; c < attr->columns->len; c++)
-    {
-      OvsColumn *column = attr->columns->pdata[c];
-      const OvsVersion *current = ovs_column_get_current (column);
-
-      rows_to_entries[c] = invert (column, list, list->n);
-      for (guint32 i = 0; i < list->n && within != NULL; i++)
-        if (ovs_path_list_index_of (within, list->ids[i]) == OVS_INDEX_NONE)
-          {
-            guint32 row = ovs_layout_find (column->layout, list->ids[i]);
-
-            if (row != OVS_INDEX_NONE)
-              rows_to_entries[c][row] = 0;
-          }
-      for (guint32 row = 0; current != NULL && row < current->n_rows && !touches; row++)
-        touches = rows_to_entries[c][row] != 0 && ovs_version_has_row (current, row);
-    }
-  for (guint s = 0; s < attr->sets->len && !touches; s++)
+  for (guint s = ovs_attr_count_sets (attr, floor); s < attr->sets->len && !touches; s++)
     {
       const OvsWriteSet *set = attr->sets->pdata[s];
+      guint c = set->column->index;
 
       if (set->ordinal > ordinal)
         break;
+      if (rows_to_entries[c] == NULL)
+        rows_to_entries[c] = invert (set->column, list, list->n);
       for (guint p = 0; p < set->n_parts && !touches; p++)
         {
           const OvsPart *part = &set->parts[p];
@@ -162,10 +149,35 @@ ovs_presence_touches (OvsAttr *attr, OvstagePathList *list, OvstagePathList *wit
           const guint32 *rows = ovs_part_peek_rows (part, &scratch);
 
           for (guint32 j = 0; j < part->n && !touches; j++)
-            touches = rows_to_entries[set->column->index][rows != NULL ? rows[j] : part->first + j] != 0;
+            {
+              guint32 at = rows_to_entries[c][rows != NULL ? rows[j] : part->first + j];
+
+              touches = at != 0 && (wanted == NULL || wanted[at - 1]);
+            }
         }
     }
   for (guint c = 0; c < attr->columns->len; c++)
     g_free (rows_to_entries[c]);
   return touches;
+}
+
+gboolean
+ovs_presence_touches (OvsAttr *attr, const OvsDeletes *prim_deletes, guint64 floor, guint64 closing, OvstagePathList *list,
+                      OvstagePathList *within, guint64 ordinal)
+{
+  g_autofree guint16 *state = g_new (guint16, list->n);
+  g_autofree guint8 *above = g_new (guint8, list->n);
+  g_autofree guint8 *wanted = NULL;
+
+  if (within != NULL)
+    {
+      wanted = g_new (guint8, list->n);
+      for (guint32 i = 0; i < list->n; i++)
+        wanted[i] = ovs_path_list_index_of (within, list->ids[i]) != OVS_INDEX_NONE;
+    }
+  ovs_presence_as_of (attr, attr->token, prim_deletes, floor, list, list->n, closing, state, above);
+  for (guint32 i = 0; i < list->n; i++)
+    if (state[i] != 0 && (wanted == NULL || wanted[i]))
+      return TRUE;
+  return writes_touch (attr, closing, ordinal, list, wanted);
 }

@@ -12,8 +12,10 @@
 /* @state: for each of the first @n paths of @list, 1 + the index of the column, 0 for none. */
 void ovs_presence_at_head (OvsAttr *attr, OvstagePathList *list, guint32 n, guint16 *state);
 /* As of @ordinal and all that was submitted. @above: whether something is staged on the prim above @ordinal.
- * @prim_deletes, @floor: as for ovs_attr_list_entries(). @attr: (nullable) */
-void ovs_presence_as_of (OvsAttr *attr, const OvsDeletes *prim_deletes, guint64 floor, OvstagePathList *list, guint32 n,
+ * @attr, @token, @prim_deletes, @floor: as for ovs_attr_list_entries(). */
+void ovs_presence_as_of (OvsAttr *attr, guint32 token, const OvsDeletes *prim_deletes, guint64 floor, OvstagePathList *list, guint32 n,
                          guint64 ordinal, guint16 *state, guint8 *above);
-/* Whether a sealed value or a staged write at or below @ordinal is on any path of @list that is in @within (nullable) too. */
-gboolean ovs_presence_touches (OvsAttr *attr, OvstagePathList *list, OvstagePathList *within, guint64 ordinal);
+/* Whether a path of @list that is in @within (nullable) too has a value as of @closing, the floor that advances were submitted
+ * for, or a write staged above that at or below @ordinal. */
+gboolean ovs_presence_touches (OvsAttr *attr, const OvsDeletes *prim_deletes, guint64 floor, guint64 closing, OvstagePathList *list,
+                               OvstagePathList *within, guint64 ordinal);

@@ -21,6 +21,7 @@ free_delete (gpointer data)
   OvsDelete *entry = data;
 
   ovs_path_list_unref (entry->list);
+  g_free (entry->spared);
   g_free (entry);
 }
 
@@ -30,10 +31,10 @@ ovs_deletes_new (void)
   return g_ptr_array_new_with_free_func (free_delete);
 }
 
-void
+OvsDelete *
 ovs_deletes_add (OvsDeletes *deletes, guint64 ordinal, guint64 seq, OvstagePathList *list)
 {
-  OvsDelete *entry = g_new (OvsDelete, 1);
+  OvsDelete *entry = g_new0 (OvsDelete, 1);
   guint at = deletes->len;
 
   entry->ordinal = ordinal;
@@ -42,6 +43,23 @@ ovs_deletes_add (OvsDeletes *deletes, guint64 ordinal, guint64 seq, OvstagePathL
   while (at > 0 && ((OvsDelete *) deletes->pdata[at - 1])->ordinal > ordinal)
     at--;
   g_ptr_array_insert (deletes, (gint) at, entry);
+  return entry;
+}
+
+void
+ovs_delete_spare (OvsDelete *delete, guint32 attribute)
+{
+  delete->spared = g_renew (guint32, delete->spared, delete->n_spared + 1);
+  delete->spared[delete->n_spared++] = attribute;
+}
+
+gboolean
+ovs_delete_touches (const OvsDelete *delete, guint32 attribute)
+{
+  for (guint i = 0; i < delete->n_spared; i++)
+    if (delete->spared[i] == attribute)
+      return FALSE;
+  return TRUE;
 }
 
 void

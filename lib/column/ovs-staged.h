@@ -24,13 +24,18 @@ typedef struct
   guint64 ordinal;
   guint64 seq;
   OvstagePathList *list; /* (owned) */
+  guint n_spared;
+  guint32 *spared; /* (owned) (nullable) attributes that are let alone */
 } OvsDelete;
 
 /* By ordinal, then by submission. */
 typedef GPtrArray OvsDeletes; /* (owned) OvsDelete */
 
 OvsDeletes *ovs_deletes_new (void);
-void ovs_deletes_add (OvsDeletes *deletes, guint64 ordinal, guint64 seq, OvstagePathList *list);
+OvsDelete *ovs_deletes_add (OvsDeletes *deletes, guint64 ordinal, guint64 seq, OvstagePathList *list);
+/* An attribute that a delete of whole prims does not touch. */
+void ovs_delete_spare (OvsDelete *delete, guint32 attribute);
+gboolean ovs_delete_touches (const OvsDelete *delete, guint32 attribute);
 /* Drops those at or below @ordinal. */
 void ovs_deletes_retire (OvsDeletes *deletes, guint64 ordinal);
 /* The highest ordinal; 0 for none. */

@@ -602,6 +602,54 @@ ovstage_stage_write_attribute (OvstageStage *self,
                                                 : NULL);
 }
 
+/**
+ * ovstage_stage_delete_attributes:
+ * @self: a stage
+ * @query: the prims to delete from, of this stage
+ * @attributes: (array length=n_attributes) (nullable): the attributes to delete
+ * @n_attributes: the number of @attributes, 0 to delete whole prims
+ * @ordinal: the ordinal of the delete, above the write floor
+ *
+ * Takes attributes off the prims of @query, or with no @attributes everything that
+ * the prims have, at an ordinal. A prim exists while it has an attribute.
+ *
+ * A delete is staged like a write, and readers see it once the write floor has risen
+ * to @ordinal. It takes away what was written at lower ordinals, also by calls that
+ * come later, and at @ordinal what was written by calls before it. Deleting what is
+ * not there is fine. A prim may be given the attribute again, with another data type
+ * or semantic, at @ordinal or above.
+ *
+ * A delete of whole prims leaves an attribute alone that is sealed at @ordinal
+ * already.
+ *
+ * The operation fails, and nothing is deleted, with
+ * `OVSTAGE_ERROR_WRITE_FLOOR_VIOLATION` for an @ordinal at or below the write
+ * floor of an attribute of @attributes or, when whole prims are deleted, at or below
+ * the write floor of attributes at large or of one that a prim of @query has, and
+ * with `OVSTAGE_ERROR_NOT_SUPPORTED` for an attribute that is built in.
+ *
+ * Returns: (transfer full): the operation
+ *
+ * Since: 1.0
+ */
+OvstageOperation *
+ovstage_stage_delete_attributes (OvstageStage *self,
+                                 OvstageQuery *query,
+                                 const OvstageToken *attributes,
+                                 gsize n_attributes,
+                                 guint64 ordinal)
+{
+  OvsOp *prims;
+
+  g_return_val_if_fail (OVSTAGE_IS_STAGE (self), NULL);
+  g_return_val_if_fail (OVSTAGE_IS_QUERY (query), NULL);
+  g_return_val_if_fail (attributes != NULL || n_attributes == 0, NULL);
+
+  prims = _ovstage_operation_get_op ((OvstageOperation *) query);
+  return _ovstage_operation_take (OVSTAGE_TYPE_OPERATION,
+                                  prims != NULL ? ovs_stage_delete (self->core, prims, attributes, n_attributes, ordinal) : NULL);
+}
+
 static gboolean
 check_lengths (gsize n_attributes, gsize n_datas, GError **error)
 {

@@ -72,8 +72,9 @@ find_state (OvsBooking *booking)
       return;
     }
   booking->above = g_new0 (guint8, count);
-  ovs_presence_as_of (booking->attr, booking->stage->prim_deletes, ovs_floors_get (&booking->stage->sealed, booking->attribute),
-                      booking->query->list, count, ordinal, booking->state, booking->above);
+  ovs_presence_as_of (booking->attr, booking->attribute, booking->stage->prim_deletes,
+                      ovs_floors_get (&booking->stage->sealed, booking->attribute), booking->query->list, count, ordinal,
+                      booking->state, booking->above);
 }
 
 /* Undoes what is sealed above the ordinal: attributes need not be sealed together. */
@@ -130,7 +131,7 @@ count_attributes (OvsBooking *booking)
           above = g_new (guint8, count);
         }
       ovs_presence_at_head (attr, list, count, head);
-      ovs_presence_as_of (attr, stage->prim_deletes, ovs_floors_get (&stage->sealed, attr->token), list, count,
+      ovs_presence_as_of (attr, attr->token, stage->prim_deletes, ovs_floors_get (&stage->sealed, attr->token), list, count,
                           booking->write->ordinal, state, above);
       for (guint32 i = 0; i < count; i++)
         counts[i] += (state[i] != 0) - (head[i] != 0);

@@ -142,9 +142,8 @@ clean (OvsStage *stage)
   for (guint i = 0; i < stage->dirty->len; i++)
     {
       OvsAttr *attr = stage->dirty->pdata[i];
-
       gboolean dirty = attr->sets->len > 0 || attr->deletes->len > 0 ||
-                       attr->killed_until > ovs_floors_get (&stage->sealed, attr->token);
+                       ovs_deletes_get_last (stage->prim_deletes) > ovs_floors_get (&stage->sealed, attr->token);
 
       attr->dirty_index = dirty ? (gint) n : -1;
       if (dirty)

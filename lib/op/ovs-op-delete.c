@@ -34,7 +34,8 @@ kill_head (OvsStage *stage, OvsAttr *attr, OvstagePathList *list, guint64 ordina
       g_autofree guint16 *state = g_new (guint16, list->n);
 
       above = g_new (guint8, list->n);
-      ovs_presence_as_of (attr, stage->prim_deletes, ovs_floors_get (&stage->sealed, attr->token), list, list->n, ordinal, state, above);
+      ovs_presence_as_of (attr, attr->token, stage->prim_deletes, ovs_floors_get (&stage->sealed, attr->token), list, list->n, ordinal,
+                          state, above);
     }
   for (guint c = 0; c < attr->columns->len; c++)
     {
@@ -83,6 +84,21 @@ delete_attributes (OvsStage *stage, OvsWrite *write, OvstagePathList *list, GErr
   return TRUE;
 }
 
+/* It never touches what is sealed, or closing, at or past its ordinal as it is submitted. */
+static void
+spare_sealed (OvsStage *stage, OvsDelete *delete)
+{
+  GHashTableIter iter;
+  gpointer key, value;
+
+  if (stage->closing.own == NULL)
+    return;
+  g_hash_table_iter_init (&iter, stage->closing.own);
+  while (g_hash_table_iter_next (&iter, &key, &value))
+    if (*(guint64 *) value >= delete->ordinal)
+      ovs_delete_spare (delete, GPOINTER_TO_UINT (key));
+}
+
 /* Stage lock held. */
 static gboolean
 delete_prims (OvsStage *stage, OvsWrite *write, OvstagePathList *list, GError **error)
@@ -96,7 +112,9 @@ delete_prims (OvsStage *stage, OvsWrite *write, OvstagePathList *list, GError **
       OvsAttr *attr = stage->attrs->pdata[i];
       guint64 floor = attr != NULL ? ovs_floors_get (&stage->closing, attr->token) : 0;
 
-      if (attr != NULL && write->ordinal <= floor && ovs_presence_touches (attr, list, NULL, OVSTAGE_ORDINAL_NEWEST))
+      if (attr != NULL && write->ordinal <= floor &&
+          ovs_presence_touches (attr, stage->prim_deletes, ovs_floors_get (&stage->sealed, attr->token), floor, list, NULL,
+                                OVSTAGE_ORDINAL_NEWEST))
         return fail_floor (stage, attr->token, write->ordinal, floor, error);
     }
 
@@ -105,16 +123,14 @@ delete_prims (OvsStage *stage, OvsWrite *write, OvstagePathList *list, GError **
     {
       OvsAttr *attr = stage->attrs->pdata[i];
 
-      /* It never touches an attribute that is sealed at or past its ordinal. */
       if (attr == NULL || write->ordinal <= ovs_floors_get (&stage->closing, attr->token))
         continue;
       kill_head (stage, attr, list, write->ordinal);
       open_staged (attr, write->ordinal);
-      attr->killed_until = MAX (attr->killed_until, write->ordinal);
       ovs_attr_note_structure (attr, write->ordinal);
       ovs_stage_set_dirty (stage, attr);
     }
-  ovs_deletes_add (stage->prim_deletes, write->ordinal, write->op.id, list);
+  spare_sealed (stage, ovs_deletes_add (stage->prim_deletes, write->ordinal, write->op.id, list));
   return TRUE;
 }
 

@@ -172,6 +172,24 @@ take_attribute (OvsRead *read, guint32 token, GError **error)
   return TRUE;
 }
 
+/* It has rows, or something is staged. */
+static gboolean
+attribute_exists (const OvsAttr *attr)
+{
+  if (attr == NULL)
+    return FALSE;
+  if (attr->sets->len > 0 || attr->deletes->len > 0)
+    return TRUE;
+  for (guint c = 0; c < attr->columns->len; c++)
+    {
+      const OvsVersion *current = ovs_column_get_current (attr->columns->pdata[c]);
+
+      if (current != NULL && current->n_live > 0)
+        return TRUE;
+    }
+  return FALSE;
+}
+
 /* Stage lock held. */
 static gboolean
 take (OvsRead *read, GError **error)
@@ -180,12 +198,8 @@ take (OvsRead *read, GError **error)
   guint64 lowest = G_MAXUINT64;
 
   for (gsize i = 0; i < read->n_attributes; i++)
-    {
-      const OvsAttr *attr = ovs_stage_get_attr (stage, read->attributes[i]);
-
-      if (attr != NULL && attr->columns->len > 0)
-        lowest = MIN (lowest, ovs_floors_get (&stage->sealed, read->attributes[i]));
-    }
+    if (attribute_exists (ovs_stage_get_attr (stage, read->attributes[i])))
+      lowest = MIN (lowest, ovs_floors_get (&stage->sealed, read->attributes[i]));
   read->as_of = MIN (read->ordinal, lowest != G_MAXUINT64 ? lowest : ovs_floors_get_global (&stage->sealed));
 
   for (gsize i = 0; i < read->n_attributes && read->list->n > 0; i++)
@@ -246,8 +260,9 @@ check_deletes (OvsRead *read, OvsAttr *attr, guint32 token, guint64 floor, GErro
     {
       const OvsDelete *delete = stage->prim_deletes->pdata[i];
 
-      if (delete->ordinal > floor && delete->ordinal <= read->ordinal &&
-          ovs_presence_touches (attr, delete->list, read->list, read->ordinal))
+      if (delete->ordinal > floor && delete->ordinal <= read->ordinal && ovs_delete_touches (delete, token) &&
+          ovs_presence_touches (attr, stage->prim_deletes, ovs_floors_get (&stage->sealed, token), floor, delete->list, read->list,
+                                read->ordinal))
         return fail_deleted (read, token, delete->ordinal, floor, error);
     }
   return TRUE;

@@ -85,6 +85,9 @@ class ModelSide:
         )
         return self.submitted(op, status)
 
+    def delete(self, op):
+        return self.submitted(op, self.model.delete(self.lists[op["list"]], op["attributes"], op["ordinal"]))
+
     def seal(self, op):
         return self.submitted(op, self.model.advance(op["ordinal"], op["scope"], op["attributes"]))
 
@@ -198,6 +201,17 @@ class LibrarySide:
         self.pending.append(see.submit(call))
         return {}
 
+    def delete(self, op):
+        names = [self.attribute(name, op) for name in op["attributes"]]
+
+        def call():
+            return self.stage.delete_attributes(self.queries[op["list"]], names, op["ordinal"])
+
+        if op["wait"]:
+            return {"status": self.see.outcome(self.see.submit(call))}
+        self.pending.append(self.see.submit(call))
+        return {}
+
     def seal(self, op):
         see = self.see
 
@@ -244,6 +258,8 @@ class LibrarySide:
         return seen
 
     def floors(self, op=None):
+        for operation in self.pending:  # floors tell what is sealed
+            self.see.outcome(operation)
         return {
             "global floor": self.stage.get_attribute_write_floor(),
             "floors": {name: self.stage.get_attribute_write_floor(name) for name in self.names},
@@ -480,6 +496,16 @@ def program_write(sequence, op, oracle, where):
     return [*out, f"pending.append(submit(call))  # {told(want)}"]
 
 
+def program_delete(sequence, op, oracle, where):
+    want = oracle.delete({**op, "wait": True})["status"]
+    names = ", ".join(attribute_text(name, op) for name in op["attributes"])
+    call = f"stage.delete_attributes(query{op['list']}, [{names}], {op['ordinal']})"
+    if op["wait"]:
+        return [f"expect({where!r}, outcome({call}), {want!r})  # {told(want)}"]
+    oracle.pending.append(want)
+    return [f"pending.append(submit(lambda: {call}))  # {told(want)}"]
+
+
 def program_seal(sequence, op, oracle, where):
     want = oracle.seal({**op, "wait": True})["status"]
     call = f"stage.advance_write_floor({op['ordinal']}, scope=ovstage.Scope({op['scope']}), "
@@ -530,7 +556,8 @@ def program_fetch(want, hold, where):
 
 def program_floors(sequence, op, oracle, where):
     want = oracle.floors()
-    out = [f"expect('global floor', stage.get_attribute_write_floor(), {want['global floor']})"]
+    out = ["for operation in pending:", "    outcome(operation)"]
+    out += [f"expect('global floor', stage.get_attribute_write_floor(), {want['global floor']})"]
     for name, floor in want["floors"].items():
         out.append(f"expect('floor of {name}', stage.get_attribute_write_floor({name!r}), {floor})")
     out.append(f"expect('value frontier', stage.gobject.get_value_frontier(), {want['value frontier']})")
@@ -569,6 +596,7 @@ def program_end(sequence, oracle):
 
 PROGRAM_STEPS = {
     "write": program_write,
+    "delete": program_delete,
     "seal": program_seal,
     "read": program_read,
     "floors": program_floors,

@@ -185,6 +185,10 @@ class Stage(Managed):
             )
         )
 
+    def delete_attributes(self, query, attributes, ordinal):
+        names = [self.name(attribute) for attribute in attributes]
+        return self.operation(self.model.delete(query.prims, names, ordinal))
+
     def advance_write_floor(self, ordinal, *, scope=0, attributes=()):
         return self.operation(self.model.advance(ordinal, int(scope), [self.name(a) for a in attributes]))
 
@@ -234,13 +238,13 @@ def package(model_type=model.Model, group_type=Group):
 
 
 class LaterSubmissionWins(model.Model):
-    def history(self, attribute, prim):
-        return sorted((e for e in self.entries.get(attribute, ()) if prim in e.rows), key=lambda e: e.seq)
+    def order(self, entry):
+        return entry.seq
 
 
 class EarlierWinsAtOneOrdinal(model.Model):
-    def history(self, attribute, prim):
-        return sorted((e for e in self.entries.get(attribute, ()) if prim in e.rows), key=lambda e: (e.ordinal, -e.seq))
+    def order(self, entry):
+        return (entry.ordinal, -entry.seq)
 
 
 class OneVersionMore(model.Model):
@@ -273,7 +277,7 @@ class MoveIsNoChange(model.Model):
         sealed = self.floor(attribute)
         entries = self.entries.get(attribute, ())
         return sorted(
-            {e.ordinal for e in entries if e.ordinal <= sealed and any(s == schema for s, _ in e.rows.values())}
+            {e.ordinal for e in entries if e.ordinal <= sealed and any(g and g[0] == schema for g in e.rows.values())}
         )
 
 
@@ -417,6 +421,159 @@ class GenerationNeverRises(model.Model):
         return 1
 
 
+class DeleteOfNothingIsForgotten(model.Model):
+    """What is not there when a delete is submitted may be written at a lower ordinal and stay."""
+
+    def delete(self, prims, attributes, ordinal):
+        there = [p for p in prims if any(self.lives_or_is_staged(a, p) for a in attributes or self.entries)]
+        return super().delete(there, attributes, ordinal)
+
+
+class DeleteKillsAboveToo(model.Model):
+    """A delete takes away what was submitted before it at whatever ordinal."""
+
+    def order(self, entry):
+        return (entry.ordinal, entry.seq)
+
+    def last_entry(self, attribute, prim, ordinal):
+        last = super().last_entry(attribute, prim, ordinal)
+        deleted = [e.seq for e in self.history(attribute, prim) if e.rows[prim] is None and e.ordinal <= ordinal]
+        return None if last is None or last.seq < max(deleted, default=0) else last
+
+
+class DeleteWinsAtItsOrdinal(model.Model):
+    """Whatever is written at the ordinal of a delete is deleted."""
+
+    def history(self, attribute, prim):
+        return sorted(
+            super().history(attribute, prim), key=lambda e: (e.ordinal, e.rows[prim] is None, e.seq)
+        )
+
+
+class DeleteSparesLaterAttributes(model.Model):
+    """A delete of whole prims touches only attributes that were known when it was submitted."""
+
+    def __init__(self, history_depth):
+        super().__init__(history_depth)
+        self.known = {}
+
+    def delete(self, prims, attributes, ordinal):
+        status = super().delete(prims, attributes, ordinal)
+        self.known[self.seq] = set(self.entries)
+        return status
+
+    def kills(self, delete, attribute):
+        return super().kills(delete, attribute) and attribute in self.known[delete.seq]
+
+
+class PrimDeleteMindsOneFloor(model.Model):
+    """Attributes that live on a target have no say."""
+
+    def lives_or_is_staged(self, attribute, prim, ordinal=model.NEWEST):
+        return ordinal != model.NEWEST and super().lives_or_is_staged(attribute, prim, ordinal)
+
+
+class PrimDeleteMindsEveryFloor(model.Model):
+    """Attributes that no target has have a say."""
+
+    def delete(self, prims, attributes, ordinal):
+        if prims and not attributes and any(ordinal <= self.floor(a) for a in self.entries):
+            return model.INVALID_ARGUMENT if ordinal == model.NEWEST else model.WRITE_FLOOR_VIOLATION
+        return super().delete(prims, attributes, ordinal)
+
+
+class NamedDeleteMindsNoFloor(model.Model):
+    def delete(self, prims, attributes, ordinal):
+        status = super().delete(prims, attributes, ordinal)
+        return model.OK if attributes and status == model.WRITE_FLOOR_VIOLATION else status
+
+
+class DeletesAreNotUnsealed(model.Model):
+    def is_unsealed(self, attribute, prims, ordinal):
+        floor = self.floor(attribute)
+        return any(
+            floor < e.ordinal <= ordinal and any(e.rows.get(prim) is not None for prim in prims)
+            for e in self.entries.get(attribute, ())
+        )
+
+
+class PrimDeletesAreNotUnsealed(model.Model):
+    def is_unsealed(self, attribute, prims, ordinal):
+        kept, self.prim_deletes = self.prim_deletes, []
+        found = super().is_unsealed(attribute, prims, ordinal)
+        self.prim_deletes = kept
+        return found
+
+
+class PrimDeletesAreAlwaysUnsealed(model.Model):
+    """Also where nothing lives or is staged."""
+
+    def is_unsealed(self, attribute, prims, ordinal):
+        return super().is_unsealed(attribute, prims, ordinal) or any(
+            self.floor(attribute) < d.ordinal <= ordinal and any(prim in d.prims for prim in prims)
+            for d in self.prim_deletes
+        )
+
+
+class NamedDeleteIsUnsealedWhereItMeets(model.Model):
+    """A named delete of what is not there does not count."""
+
+    def is_unsealed(self, attribute, prims, ordinal):
+        there = [prim for prim in prims if self.lives_or_is_staged(attribute, prim, ordinal)]
+        return super().is_unsealed(attribute, there, ordinal)
+
+
+class DeleteIsNoChange(model.Model):
+    """The value frontier takes no notice of deletes."""
+
+    def change_ordinals(self, attribute, schema):
+        deleted = {e.ordinal for e in self.entries.get(attribute, ()) if None in e.rows.values()}
+        written = {e.ordinal for e in self.entries.get(attribute, ()) if any(e.rows.values())}
+        deleted |= {d.ordinal for d in self.prim_deletes}
+        return [at for at in super().change_ordinals(attribute, schema) if at not in deleted or at in written]
+
+
+class DeleteOfNothingIsAChange(model.Model):
+    def change_ordinals(self, attribute, schema):
+        sealed = self.floor(attribute)
+        deletes = [e.ordinal for e in self.entries.get(attribute, ()) if None in e.rows.values()]
+        deletes += [d.ordinal for d in self.prim_deletes]
+        return sorted({*super().change_ordinals(attribute, schema), *(at for at in deletes if at <= sealed)})
+
+
+class SchemaOutlivesDelete(model.Model):
+    def schema_for(self, attribute, prim, ordinal, given):
+        before = [e.rows[prim][0] for e in self.history(attribute, prim) if e.ordinal <= ordinal and e.rows[prim]]
+        return given if not before or before[-1][:3] == given[:3] else None
+
+
+class DeletedPrimsExist(model.Model):
+    def prim_exists(self, prim, ordinal):
+        return any(
+            e.ordinal <= ordinal and e.rows[prim] for attribute in self.entries for e in self.history(attribute, prim)
+        )
+
+
+class AttributesExistForEver(model.Model):
+    def attribute_exists(self, attribute):
+        return bool(self.columns.get(attribute))
+
+
+class GenerationOfEveryDelete(model.Model):
+    def generation(self, attribute, ordinal):
+        deletes = [e.ordinal for e in self.entries.get(attribute, ()) if None in e.rows.values()]
+        deletes += [d.ordinal for d in self.prim_deletes]
+        return super().generation(attribute, ordinal) + len({at for at in deletes if at <= ordinal})
+
+
+class GenerationIgnoresDeletes(model.Model):
+    def ordinals(self, attribute, ordinal):
+        return sorted({e.ordinal for e in self.entries.get(attribute, ()) if e.ordinal <= ordinal and any(e.rows.values())})
+
+    def placement(self, attribute, ordinal):
+        return {prim: None for prim in self.prims_of(attribute) if any(e.ordinal <= ordinal for e in self.history(attribute, prim))}
+
+
 class GroupThatFollowsTheStage(Group):
     """A held group whose memory is written again at the next seal."""
 
@@ -425,7 +582,7 @@ class GroupThatFollowsTheStage(Group):
         now = []
         for prim, value in told.rows:
             entry = self.stage.model.last_entry(told.attribute, prim, self.stage.model.floor(told.attribute))
-            new = entry.rows[prim][1]
+            new = entry.rows[prim][1] if entry is not None else value
             now.append(new if len(new) == len(value) else value)
         return now if self.stage.model.floor(told.attribute) > told.ordinal else [v for _, v in told.rows]
 
@@ -459,6 +616,24 @@ BROKEN = {
         RefusedWriteLeavesColumn,
         GenerationOfEveryWrite,
         GenerationNeverRises,
+        DeleteOfNothingIsForgotten,
+        DeleteKillsAboveToo,
+        DeleteWinsAtItsOrdinal,
+        DeleteSparesLaterAttributes,
+        PrimDeleteMindsOneFloor,
+        PrimDeleteMindsEveryFloor,
+        NamedDeleteMindsNoFloor,
+        DeletesAreNotUnsealed,
+        PrimDeletesAreNotUnsealed,
+        PrimDeletesAreAlwaysUnsealed,
+        NamedDeleteIsUnsealedWhereItMeets,
+        DeleteIsNoChange,
+        DeleteOfNothingIsAChange,
+        SchemaOutlivesDelete,
+        DeletedPrimsExist,
+        AttributesExistForEver,
+        GenerationOfEveryDelete,
+        GenerationIgnoresDeletes,
     )
 }
 BROKEN["GroupThatFollowsTheStage"] = package(group_type=GroupThatFollowsTheStage)

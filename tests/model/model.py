@@ -3,8 +3,8 @@
 
 """The rules of a stage again, in plain Python.
 
-Nothing here is fast or clever. A stage is its floors and, per attribute, the
-list of the writes it accepted; whatever is asked is worked out from these
+Nothing here is fast or clever. A stage is its floors, per attribute the list
+of the writes and deletes it accepted, and the deletes of whole prims; whatever is asked is worked out from these
 by definition, each time anew. Every operation is complete when its call
 returns, so a floor that closes is a floor that is sealed.
 
@@ -60,11 +60,20 @@ class Tensor(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """One accepted write: what it gave to the prims it really wrote."""
+    """One accepted write or delete of an attribute: what it gave to the prims it really wrote, or took off."""
 
     ordinal: int
     seq: int
-    rows: dict  # prim -> (Schema, bytes)
+    rows: dict  # prim -> (Schema, bytes), or None for deleted
+
+
+class PrimDelete(NamedTuple):
+    """One accepted delete of whole prims."""
+
+    ordinal: int
+    seq: int
+    prims: list
+    floor_then: object  # attribute -> its floor at submission
 
 
 class Group(NamedTuple):
@@ -90,6 +99,7 @@ class Model:
         self.default_floor = 0
         self.own_floors = {}  # attribute -> floor, of those that have one of their own
         self.entries = {}  # attribute -> list of Entry, in the order of submission
+        self.prim_deletes = []  # PrimDelete, in the order of submission
         self.columns = {}  # attribute -> list of Schema, in the order of creation
         self.seq = 0
 
@@ -123,19 +133,28 @@ class Model:
 
     # The state as of an ordinal
 
+    def kills(self, delete, attribute):
+        """Whether a delete of whole prims touches an attribute: not one that was sealed at or past its ordinal."""
+        return delete.ordinal > delete.floor_then(attribute)
+
+    def order(self, entry):
+        return (entry.ordinal, entry.seq)
+
     def history(self, attribute, prim):
-        """The entries that wrote a prim, by (ordinal, seq)."""
-        return sorted(
-            (e for e in self.entries.get(attribute, ()) if prim in e.rows), key=lambda e: (e.ordinal, e.seq)
-        )
+        """The entries that wrote or deleted a key, by (ordinal, seq)."""
+        entries = [e for e in self.entries.get(attribute, ()) if prim in e.rows]
+        for delete in self.prim_deletes:
+            if prim in delete.prims and self.kills(delete, attribute):
+                entries.append(Entry(delete.ordinal, delete.seq, {prim: None}))
+        return sorted(entries, key=self.order)
 
     def last_entry(self, attribute, prim, ordinal):
-        """The entry that decides value and schema of a prim as of an ordinal, or None."""
+        """The entry that decides value and schema of a prim as of an ordinal; None if nothing lives there."""
         last = None
         for entry in self.history(attribute, prim):
             if entry.ordinal <= ordinal:
                 last = entry
-        return last
+        return None if last is None or last.rows[prim] is None else last
 
     def live_schema(self, attribute, prim, ordinal):
         entry = self.last_entry(attribute, prim, ordinal)
@@ -146,7 +165,7 @@ class Model:
 
     def prims_of(self, attribute):
         """Every prim that an accepted write gave the attribute."""
-        return {prim for entry in self.entries.get(attribute, ()) for prim in entry.rows}
+        return {p for entry in self.entries.get(attribute, ()) for p, given in entry.rows.items() if given is not None}
 
     def placement(self, attribute, ordinal):
         """Which prims have the attribute as of an ordinal, and in which schema."""
@@ -277,10 +296,46 @@ class Model:
             if schema not in columns:
                 columns.append(schema)
 
+    # Deletes
+
+    def delete(self, prims, attributes, ordinal):
+        """A delete of attributes, or with none of whole prims."""
+        if ordinal == NEWEST:
+            return INVALID_ARGUMENT
+        if any(attribute in RESERVED_NAMES for attribute in attributes):
+            return NOT_SUPPORTED
+        if not prims:
+            return OK
+        if attributes:
+            if any(ordinal <= self.floor(attribute) for attribute in attributes):
+                return WRITE_FLOOR_VIOLATION
+            self.seq += 1
+            for attribute in dict.fromkeys(attributes):
+                self.entries.setdefault(attribute, []).append(Entry(ordinal, self.seq, dict.fromkeys(prims)))
+            return OK
+        if ordinal <= self.default_floor:
+            return WRITE_FLOOR_VIOLATION
+        for attribute in self.entries:
+            if ordinal <= self.floor(attribute) and any(self.lives_or_is_staged(attribute, prim) for prim in prims):
+                return WRITE_FLOOR_VIOLATION
+        self.seq += 1
+        own, default = dict(self.own_floors), self.default_floor
+        self.prim_deletes.append(PrimDelete(ordinal, self.seq, list(prims), lambda a: own.get(a, default)))
+        return OK
+
+    def lives_or_is_staged(self, attribute, prim, ordinal=NEWEST):
+        """Whether a key has a sealed value, or a write that is staged at or below an ordinal."""
+        floor = self.floor(attribute)
+        if self.live_schema(attribute, prim, floor) is not None:
+            return True
+        return any(
+            floor < e.ordinal <= ordinal and e.rows.get(prim) is not None for e in self.entries.get(attribute, ())
+        )
+
     # Kept history
 
     def change_ordinals(self, attribute, schema):
-        """The sealed ordinals at which the column of a schema changed, rising."""
+        """The sealed ordinals at which the column of a schema changed, rising: something was written in it, or left it."""
         sealed = self.floor(attribute)
         changed = set()
         for prim in self.prims_of(attribute):
@@ -288,7 +343,7 @@ class Model:
             for entry in self.history(attribute, prim):
                 if entry.ordinal > sealed:
                     break
-                now = entry.rows[prim][0]
+                now = entry.rows[prim] and entry.rows[prim][0]
                 if now == schema or before == schema:
                     changed.add(entry.ordinal)
                 before = now
@@ -305,18 +360,27 @@ class Model:
     # Reads
 
     def attribute_exists(self, attribute):
-        return bool(self.entries.get(attribute))
+        """Whether it has rows, or anything staged."""
+        floor = self.floor(attribute)
+        return bool(self.placement(attribute, floor)) or any(e.ordinal > floor for e in self.entries.get(attribute, ()))
 
     def as_of(self, attributes, ordinal):
         floors = [self.floor(attribute) for attribute in attributes if self.attribute_exists(attribute)]
         return min([ordinal, *(floors or [self.global_floor()])])
 
     def is_unsealed(self, attribute, prims, ordinal):
-        """Whether any of these keys has something staged at or below an ordinal."""
+        """Whether any of these keys has something staged at or below an ordinal.
+
+        A delete of whole prims is that only where something lives or is staged.
+        """
         floor = self.floor(attribute)
         for entry in self.entries.get(attribute, ()):
             if floor < entry.ordinal <= ordinal and any(prim in entry.rows for prim in prims):
                 return True
+        for delete in self.prim_deletes:
+            if floor < delete.ordinal <= ordinal and self.kills(delete, attribute):
+                if any(p in delete.prims and self.lives_or_is_staged(attribute, p, ordinal) for p in prims):
+                    return True
         return False
 
     def group_ordinal(self, attribute, prims, ordinal):
@@ -325,12 +389,17 @@ class Model:
     def generation(self, attribute, ordinal):
         """How often the set of prims, or the schema of one, was another than at the sealed ordinal before."""
         rises, before = 0, {}
-        for at in sorted({e.ordinal for e in self.entries.get(attribute, ()) if e.ordinal <= ordinal}):
+        for at in self.ordinals(attribute, ordinal):
             now = self.placement(attribute, at)
             if now != before:
                 rises += 1
             before = now
         return rises
+
+    def ordinals(self, attribute, ordinal):
+        """Those at which something may have changed, up to one of them."""
+        entries = [*self.entries.get(attribute, ()), *self.prim_deletes]
+        return sorted({e.ordinal for e in entries if e.ordinal <= ordinal})
 
     def selected(self, attributes):
         """The attributes of a read in the order they were asked for, each once."""

@@ -148,9 +148,10 @@ class Generator:
             for attribute in self.attributes:
                 ops.append({**self.write(attribute), "mode": model.UPSERT})
             ops.append(self.seal())
-        makers = (self.write, self.seal, self.read, self.floors, self.held, self.late, self.release)
+        makers = (self.write, self.delete, self.seal, self.read, self.floors, self.held, self.late, self.release)
+        weights = (40, self.rng.choice((0, 4, 12)), 19, 29, 3, 2, 2, 1)
         while len(ops) < self.n_ops:
-            (maker,) = self.rng.choices(makers, (46, 19, 29, 3, 2, 2, 1))
+            (maker,) = self.rng.choices(makers, weights)
             ops.append(maker())
         return self.sequence
 
@@ -290,6 +291,24 @@ class Generator:
                 op["mask"] = [1] * (n - 1)
                 op["mask_words"] = False
         return dtype, shape
+
+    # Deletes
+
+    def delete(self):
+        rng = self.rng
+        names = []
+        if self.chance(0.5):
+            names = self.names(rng.choices((1, 2, 3), (70, 20, 10))[0])
+        if "reserved" not in self.skip and self.chance(0.02):
+            names.append(rng.choice((*model.RESERVED_NAMES, "usd-schemas", "usd-prim-type")))
+        return {
+            "op": "delete",
+            "list": self.which_list(),
+            "attributes": names,
+            "ordinal": self.write_ordinal(),
+            "wait": self.chance(0.85),
+            "by_token": self.chance(0.5),
+        }
 
     # The others
 

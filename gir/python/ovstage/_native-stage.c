@@ -941,6 +941,44 @@ out:
 }
 
 static PyObject *
+stage_delete_attributes (PyovsStage *self, PyObject *const *args, Py_ssize_t n_args, PyObject *names)
+{
+  static PyovsSignature signature = {
+    .function = "delete_attributes", .n_positional = 3, .n_required = 3, .names = { "query", "attributes", "ordinal" }
+  };
+  PyovsRefusal refusal = { 0, NULL };
+  PyObject *values[3], *result;
+  OvstageQuery *query;
+  guint64 ordinal;
+  Tokens tokens;
+
+  if (!pyovs_parse (&signature, args, n_args, names, values))
+    return NULL;
+  check_open (self, &refusal);
+  if (!check_query (values[0], &refusal))
+    {
+      g_free (refusal.message);
+      return NULL;
+    }
+  if (!as_attributes (self, values[1] != Py_None ? values[1] : NULL, &refusal, &tokens) ||
+      !pyovs_as_uint (values[2], "ordinal", G_MAXUINT64, &ordinal))
+    {
+      clear_tokens (&tokens);
+      g_free (refusal.message);
+      return NULL;
+    }
+  check_open (self, &refusal);
+  query = pyovs_query_get ((PyovsOperation *) values[0], &refusal);
+  if (refusal.code != 0)
+    result = pyovs_operation_new_refused (&pyovs_operation_type, &refusal);
+  else
+    result = new_operation (self, &pyovs_operation_type,
+                            ovstage_stage_delete_attributes (self->stage, query, tokens.tokens, tokens.n, ordinal));
+  clear_tokens (&tokens);
+  return result;
+}
+
+static PyObject *
 stage_advance_write_floor (PyovsStage *self, PyObject *const *args, Py_ssize_t n_args, PyObject *names)
 {
   static PyovsSignature signature = {
@@ -1367,6 +1405,11 @@ static PyMethodDef stage_methods[] = {
   { "read_attributes", PYOVS_METHOD (stage_read_attributes), METH_FASTCALL | METH_KEYWORDS,
     PyDoc_STR ("read_attributes($self, query, attributes, ordinal_range, *, placement=None)\n--\n\n"
                "Reads the sealed values of attributes, without a copy. Gives a Read.") },
+  { "delete_attributes", PYOVS_METHOD (stage_delete_attributes), METH_FASTCALL | METH_KEYWORDS,
+    PyDoc_STR ("delete_attributes($self, query, attributes, ordinal)\n--\n\n"
+               "Takes attributes off the prims of a query at an ordinal. Deleting what is not there is fine.\n\n"
+               "attributes: tokens or their texts; none at all, or None, for everything that the prims have. The prims\n"
+               "may be given the attribute again, with another data type.") },
   { "advance_write_floor", PYOVS_METHOD (stage_advance_write_floor), METH_FASTCALL | METH_KEYWORDS,
     PyDoc_STR ("advance_write_floor($self, ordinal, *, scope=0, attributes=())\n--\n\n"
                "Seals everything at or below an ordinal: it can be read, and no longer changes.\n\n"

@@ -236,6 +236,9 @@ class Stage:
         *,
         placement: Optional[Placement] = None,
     ) -> Read: ...
+    def delete_attributes(
+        self, query: Query, attributes: Optional[Iterable[_Attribute]], ordinal: int
+    ) -> Operation: ...
     def advance_write_floor(
         self, ordinal: int, *, scope: Union[Scope, int] = Scope.ALL, attributes: Sequence[_Attribute] = ()
     ) -> Operation: ...
