@@ -14,6 +14,7 @@ static const GDebugKey keys[] = {
   { "copy", OVS_DEBUG_COPY },
   { "random", OVS_DEBUG_RANDOM },
   { "poison", OVS_DEBUG_POISON },
+  { "compact", OVS_DEBUG_COMPACT },
 };
 
 OvsDebugFlags

@@ -408,6 +408,7 @@ ovs_delta_unref (OvsDelta *delta)
     return;
   for (guint i = 0; i < delta->n_targets; i++)
     g_clear_pointer (&delta->targets[i].rows, ovs_buffer_unref);
+  g_clear_pointer (&delta->layout, ovs_layout_unref);
   g_free (delta);
 }
 

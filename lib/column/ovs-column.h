@@ -27,6 +27,8 @@ typedef struct
   gint refs; /* (atomic) */
   guint64 ordinal;
   gboolean all;
+  guint numbering;   /* of the rows, */
+  OvsLayout *layout; /* (owned) (nullable) and where they stand; NULL for all */
   gsize bytes;
   guint n_targets;
   OvsTarget targets[];
@@ -49,6 +51,7 @@ struct _OvsColumn
   guint32 row_size;
 
   OvsLayout *layout; /* (owned) of the head */
+  guint numbering;   /* rises where rows get other numbers: layouts of one numbering agree on the rows they share */
   guint32 n_head_rows;
   guint32 n_head_live;
   OvsBits *head_live; /* (owned) (nullable) NULL: every row */

@@ -23,6 +23,7 @@ typedef struct
   const OvsVersion *base; /* (nullable) on top of a copy of this */
 } OvsFoldStep;
 
+typedef struct _OvsCompaction OvsCompaction;
 typedef struct _FoldColumn OvsFoldColumn;
 
 struct _FoldColumn
@@ -35,6 +36,7 @@ struct _FoldColumn
   guint steps_capacity;
   OvsFoldStep *steps;
   OvsFoldStep first_step; /* steps points here while there is one */
+  OvsCompaction *compaction; /* (owned) (nullable) of the last step */
 };
 
 typedef struct _FoldAttr OvsFoldAttr;
@@ -59,6 +61,7 @@ struct _OvsFold
   gsize work;
   guint n_columns;
   GArray *structure; /* (owned) (nullable) OvsStructureChange */
+  GPtrArray *retired; /* (owned) (nullable) OvsLayout */
   OvsFoldAttr first_attr; /* one of attrs, if there is one */
 };
 
@@ -66,3 +69,10 @@ struct _OvsFold
 gboolean ovs_fold_plan_sets (OvsFold *fold, OvsFoldAttr *attr);
 /* The same with deletes among them: the entries go one by one. */
 gboolean ovs_fold_plan_entries (OvsFold *fold, OvsFoldAttr *attr, guint64 floor);
+
+/* Lays the live rows of a column's last step out anew, if that is worth it: planned after the step, run after it,
+ * published after it. */
+void ovs_fold_plan_compaction (OvsFold *fold, OvsFoldAttr *attr, OvsFoldColumn *column);
+void ovs_fold_run_compaction (OvsFoldColumn *column);
+void ovs_fold_publish_compaction (OvsFold *fold, OvsFoldAttr *attr, OvsFoldColumn *column);
+void ovs_compaction_free (OvsCompaction *compaction);

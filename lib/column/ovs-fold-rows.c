@@ -27,6 +27,7 @@ get_column (OvsFoldAttr *attr, OvsColumn *column)
   fold_column->n_steps = 0;
   fold_column->steps_capacity = 1;
   fold_column->steps = &fold_column->first_step;
+  fold_column->compaction = NULL;
   fold_column->next = attr->columns;
   attr->columns = fold_column;
   return fold_column;

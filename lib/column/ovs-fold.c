@@ -35,6 +35,7 @@ ovs_fold_begin (OvsFold *fold, const OvsFoldContext *context)
   fold->work = 0;
   fold->n_columns = 0;
   fold->structure = NULL;
+  fold->retired = NULL;
 }
 
 static void
@@ -47,6 +48,7 @@ clear_column (OvsFoldColumn *column)
     }
   if (column->steps != &column->first_step)
     g_free (column->steps);
+  g_clear_pointer (&column->compaction, ovs_compaction_free);
 }
 
 void
@@ -72,6 +74,7 @@ ovs_fold_clear (OvsFold *fold)
         g_free (attr);
     }
   g_clear_pointer (&fold->structure, g_array_unref);
+  g_clear_pointer (&fold->retired, g_ptr_array_unref);
 }
 
 void
@@ -233,11 +236,12 @@ plan_version (OvsFold *fold, OvsFoldColumn *column, gint previous, guint s)
   step->version = ovs_version_renew (version != NULL ? version : g_new (OvsVersion, 1), &target->schema, target->row_size, step->ordinal,
                                      target->layout, step->n_rows, step->n_live,
                                      step->live != NULL ? ovs_bits_ref (step->live) : NULL, values);
+  step->version->numbering = target->numbering;
   return TRUE;
 }
 
 static gboolean
-plan_column (OvsFold *fold, OvsFoldColumn *column, GError **error)
+plan_column (OvsFold *fold, OvsFoldAttr *attr, OvsFoldColumn *column, GError **error)
 {
   guint depth = fold->context.history_depth;
   gint previous = -1;
@@ -262,6 +266,7 @@ plan_column (OvsFold *fold, OvsFoldColumn *column, GError **error)
                          column->steps[i].n_rows, column->column->row_size);
       previous = (gint) i;
     }
+  ovs_fold_plan_compaction (fold, attr, column);
   return TRUE;
 }
 
@@ -292,7 +297,7 @@ ovs_fold_plan (OvsFold *fold, OvsAttr *attr, guint64 floor, guint64 ordinal, GEr
       if (column->n_steps == 0)
         continue;
       fold->n_columns++;
-      if (!plan_column (fold, column, error))
+      if (!plan_column (fold, fold_attr, column, error))
         return FALSE;
     }
   return TRUE;
@@ -308,6 +313,12 @@ GArray *
 ovs_fold_steal_structure (OvsFold *fold)
 {
   return g_steal_pointer (&fold->structure);
+}
+
+GPtrArray *
+ovs_fold_steal_retired (OvsFold *fold)
+{
+  return g_steal_pointer (&fold->retired);
 }
 
 guint
@@ -366,9 +377,13 @@ ovs_fold_run (OvsFold *fold)
 {
   for (OvsFoldAttr *attr = fold->attrs; attr != NULL; attr = attr->next)
     for (OvsFoldColumn *column = attr->columns; column != NULL; column = column->next)
-      for (guint i = 0; i < column->n_steps; i++)
-        if (column->steps[i].keep)
-          run_step (column, i);
+      {
+        for (guint i = 0; i < column->n_steps; i++)
+          if (column->steps[i].keep)
+            run_step (column, i);
+        if (column->compaction != NULL)
+          ovs_fold_run_compaction (column);
+      }
 }
 
 static gboolean
@@ -399,6 +414,8 @@ note_change (const OvsFoldColumn *column, const OvsFoldStep *step, gsize budget)
     }
 
   delta = ovs_delta_new (step->ordinal, set->n_parts);
+  delta->layout = ovs_layout_ref (column->column->layout);
+  delta->numbering = column->column->numbering;
   for (guint i = 0; i < set->n_parts; i++)
     {
       const OvsPart *part = &set->parts[i];
@@ -459,7 +476,7 @@ trim_history (const OvsFold *fold, OvsColumn *column, guint n_new)
 }
 
 static void
-publish_column (OvsFold *fold, OvsFoldColumn *fold_column)
+publish_column (OvsFold *fold, OvsFoldAttr *fold_attr, OvsFoldColumn *fold_column)
 {
   OvsColumn *column = fold_column->column;
   OvsVersion *current = ovs_column_get_current (column);
@@ -506,6 +523,8 @@ publish_column (OvsFold *fold, OvsFoldColumn *fold_column)
   for (guint i = 0; i < fold_column->n_steps; i++)
     if (fold_column->steps[i].set != NULL)
       note_change (fold_column, &fold_column->steps[i], budget);
+  if (fold_column->compaction != NULL)
+    ovs_fold_publish_compaction (fold, fold_attr, fold_column);
 }
 
 /* Forgets the generations that no version kept can ask for. */
@@ -539,7 +558,7 @@ ovs_fold_publish (OvsFold *fold)
 
       for (OvsFoldColumn *column = fold_attr->columns; column != NULL; column = column->next)
         if (column->n_steps > 0)
-          publish_column (fold, column);
+          publish_column (fold, fold_attr, column);
       for (guint i = 0; fold_attr->changes != NULL && i < fold_attr->changes->len; i++)
         {
           OvsGeneration generation = { g_array_index (fold_attr->changes, guint64, i), 1 };

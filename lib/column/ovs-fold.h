@@ -63,6 +63,8 @@ void ovs_fold_run (OvsFold *fold);
 gsize ovs_fold_publish (OvsFold *fold);
 /* OvsStructureChange, of the ordinals above the lowest floor; NULL for none. */
 GArray *ovs_fold_steal_structure (OvsFold *fold);
+/* Layouts that columns went away from; NULL for none. */
+GPtrArray *ovs_fold_steal_retired (OvsFold *fold);
 /* The columns that got a version. */
 guint ovs_fold_get_n_columns (OvsFold *fold);
 

@@ -28,6 +28,7 @@ ovs_version_renew (OvsVersion *version, const OvsSchema *schema, guint32 row_siz
   version->until = OVSTAGE_ORDINAL_NEWEST;
   version->live = live;
   version->layout = ovs_layout_ref (layout);
+  version->numbering = 0;
   version->values = values;
   return version;
 }

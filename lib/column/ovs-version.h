@@ -23,6 +23,7 @@ typedef struct
   guint64 until;     /* protected by the stage lock; OVSTAGE_ORDINAL_NEWEST while nothing came after */
   OvsBits *live;     /* (owned) (nullable) NULL: every row */
   OvsLayout *layout; /* (owned) */
+  guint numbering;   /* of the column's rows, see there */
   OvsBuffer *values; /* (owned) n_rows rows of row_size bytes; those of dead rows mean nothing */
 } OvsVersion;
 

@@ -177,6 +177,17 @@ keep_structure (OvsStage *stage, GArray *structure, guint64 lowest_floor)
   g_array_set_size (log, n);
 }
 
+/* Takes @retired (nullable). */
+static void
+forget_retired (OvsStage *stage, GPtrArray *retired)
+{
+  if (retired == NULL)
+    return;
+  for (guint i = 0; i < retired->len; i++)
+    ovs_binding_table_drop_layout (stage->bindings, retired->pdata[i]);
+  g_ptr_array_unref (retired);
+}
+
 /* Stage lock held. */
 static void
 drop_fold (OvsAdvance *advance)
@@ -216,7 +227,10 @@ publish (OvsAdvance *advance)
   if (stage->prim_deletes->len > 0)
     ovs_deletes_retire (stage->prim_deletes, after);
   if (advance->fold != NULL)
-    structure = ovs_fold_steal_structure (advance->fold);
+    {
+      structure = ovs_fold_steal_structure (advance->fold);
+      forget_retired (stage, ovs_fold_steal_retired (advance->fold));
+    }
   if (structure != NULL || (after > before && stage->structure_log->len > 0))
     keep_structure (stage, structure, after);
   advance->touched = advance->fold != NULL && ovs_fold_get_n_columns (advance->fold) > 0;

@@ -100,6 +100,7 @@ typedef struct
   guint64 generation;
   guint64 newest;      /* its newest change; 0: to be found among deltas */
   GPtrArray *deltas;   /* (owned) (nullable) OvsDelta, ordinals ascending */
+  GPtrArray *wanted;   /* (owned) (nullable) OvsBits (nullable) for each of deltas: in another numbering, the rows that count */
   guint64 delta_frontier;
   OvsVersion *version; /* (owned) */
   OvsBinding *binding; /* (owned) */

@@ -12,6 +12,7 @@ static void
 clear_taken (OvsTaken *taken)
 {
   g_clear_pointer (&taken->deltas, g_ptr_array_unref);
+  g_clear_pointer (&taken->wanted, g_ptr_array_unref);
   g_clear_pointer (&taken->version, ovs_version_unref);
   g_clear_pointer (&taken->binding, ovs_binding_unref);
 }
@@ -66,7 +67,7 @@ meets_at_once (const OvsTaken *taken, const OvsDelta *delta)
 
   if (delta->all)
     return TRUE;
-  if (taken->version->live != NULL || binding->end > taken->version->n_rows)
+  if (taken->version->live != NULL || binding->end > taken->version->n_rows || delta->numbering != taken->version->numbering)
     return FALSE;
   for (guint i = 0; i < MIN (delta->n_targets, 4); i++)
     {
@@ -80,13 +81,67 @@ meets_at_once (const OvsTaken *taken, const OvsDelta *delta)
   return FALSE;
 }
 
+/* The rows of @layout on which prims of the query stand that are in the version, which has other row numbers. */
+static OvsBits *
+find_wanted (const OvsTaken *taken, OvstagePathList *list, OvsLayout *layout)
+{
+  OvsBits *wanted = ovs_bits_new (layout->n, FALSE);
+
+  if (wanted == NULL)
+    g_error ("out of memory for %u rows", layout->n);
+  for (guint32 i = 0; i < list->n; i++)
+    {
+      guint32 row = ovs_binding_get_row (taken->binding, i);
+
+      if (row == OVS_INDEX_NONE || !ovs_version_has_row (taken->version, row))
+        continue;
+      row = ovs_layout_find (layout, list->ids[i]);
+      if (row != OVS_INDEX_NONE)
+        ovs_bits_set (wanted, row);
+    }
+  return wanted;
+}
+
+static void
+clear_wanted (gpointer wanted)
+{
+  if (wanted != NULL)
+    ovs_bits_unref (wanted);
+}
+
+/* Layouts may grow once the lock is let go of, so rows of an older numbering are looked up now. */
+static void
+take_wanted (OvsTaken *taken, OvstagePathList *list)
+{
+  OvsLayout *layout = NULL;
+  OvsBits *bits = NULL;
+
+  taken->wanted = g_ptr_array_new_full (taken->deltas->len, clear_wanted);
+  for (guint i = 0; i < taken->deltas->len; i++)
+    {
+      const OvsDelta *delta = taken->deltas->pdata[i];
+
+      if (delta->all || delta->numbering == taken->version->numbering)
+        {
+          g_ptr_array_add (taken->wanted, NULL);
+          continue;
+        }
+      if (delta->layout != layout)
+        bits = find_wanted (taken, list, layout = delta->layout);
+      else
+        ovs_bits_ref (bits);
+      g_ptr_array_add (taken->wanted, bits);
+    }
+}
+
 /* The newest change up to the version that meets its rows of the query. Where that takes more than a look, the
  * changes are kept for the fetch. */
 static void
-take_newest (OvsTaken *taken, OvsColumn *column)
+take_newest (OvsTaken *taken, OvsColumn *column, OvstagePathList *list)
 {
   OvsDelta **deltas = (OvsDelta **) column->deltas->pdata;
   guint end = column->deltas->len, start;
+  gboolean renumbered = FALSE;
 
   while (end > 0 && deltas[end - 1]->ordinal > taken->version->ordinal)
     end--;
@@ -100,7 +155,25 @@ take_newest (OvsTaken *taken, OvsColumn *column)
     ;
   taken->deltas = g_ptr_array_new_full (end - start, (GDestroyNotify) ovs_delta_unref);
   for (guint i = start; i < end; i++)
-    g_ptr_array_add (taken->deltas, ovs_delta_ref (deltas[i]));
+    {
+      g_ptr_array_add (taken->deltas, ovs_delta_ref (deltas[i]));
+      renumbered = renumbered || (!deltas[i]->all && deltas[i]->numbering != taken->version->numbering);
+    }
+  if (renumbered)
+    take_wanted (taken, list);
+}
+
+static gboolean
+meets_target (const OvsTaken *taken, const OvsTarget *target, const OvsBits *wanted)
+{
+  const guint32 *rows = target->rows != NULL ? (const guint32 *) target->rows->data : NULL;
+
+  if (wanted == NULL)
+    return ovs_binding_meets (taken->binding, taken->version, target->first, target->n, rows);
+  for (guint32 i = 0; i < target->n; i++)
+    if (ovs_bits_get (wanted, rows != NULL ? rows[i] : target->first + i))
+      return TRUE;
+  return FALSE;
 }
 
 static guint64
@@ -115,13 +188,8 @@ find_newest (const OvsTaken *taken)
       if (delta->all)
         return delta->ordinal;
       for (guint t = 0; t < delta->n_targets; t++)
-        {
-          const OvsTarget *target = &delta->targets[t];
-
-          if (ovs_binding_meets (taken->binding, taken->version, target->first, target->n,
-                                 target->rows != NULL ? (const guint32 *) target->rows->data : NULL))
-            return delta->ordinal;
-        }
+        if (meets_target (taken, &delta->targets[t], taken->wanted != NULL ? taken->wanted->pdata[i - 1] : NULL))
+          return delta->ordinal;
     }
   return taken->delta_frontier;
 }
@@ -166,7 +234,7 @@ take_attribute (OvsRead *read, guint32 token, GError **error)
         return FALSE;
       taken.generation = ovs_attr_get_generation (attr, ordinal);
       taken.version = ovs_version_ref (version);
-      take_newest (&taken, column);
+      take_newest (&taken, column, read->list);
       add_taken (read, &taken);
     }
   return TRUE;

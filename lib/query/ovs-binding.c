@@ -21,6 +21,7 @@ struct _OvsBindingTable
   gsize bytes;
   GHashTable *entries; /* (owned) Entry by list and layout */
   GQueue recent;       /* Entry, last used first */
+  guint swept;         /* entries that the last sweep left */
 };
 
 static guint
@@ -152,6 +153,30 @@ remove_entry (OvsBindingTable *table, Entry *entry)
   g_hash_table_remove (table->entries, entry);
 }
 
+void
+ovs_binding_table_drop_layout (OvsBindingTable *table, OvsLayout *layout)
+{
+  for (GList *link = table->recent.head, *next; link != NULL; link = next)
+    {
+      next = link->next;
+      if (((Entry *) link->data)->binding->layout == layout)
+        remove_entry (table, link->data);
+    }
+}
+
+/* Drops the entries of lists that nobody else holds: nobody can ask for them. */
+static void
+sweep (OvsBindingTable *table)
+{
+  for (GList *link = table->recent.head, *next; link != NULL; link = next)
+    {
+      next = link->next;
+      if (g_atomic_int_get (&((Entry *) link->data)->list->refs) == 1)
+        remove_entry (table, link->data);
+    }
+  table->swept = table->recent.length;
+}
+
 OvsBinding *
 ovs_binding_table_get (OvsBindingTable *table, OvstagePathList *list, OvsLayout *layout)
 {
@@ -171,6 +196,11 @@ ovs_binding_table_get (OvsBindingTable *table, OvstagePathList *list, OvsLayout 
         return ovs_binding_ref (entry->binding);
     }
 
+  if (table->recent.length > 2 * table->swept + 64)
+    {
+      sweep (table);
+      entry = g_hash_table_lookup (table->entries, &probe);
+    }
   binding = bind (table->pool, list, layout, entry != NULL ? entry->binding : NULL);
   if (binding == NULL)
     return NULL;

@@ -53,6 +53,8 @@ OvsBindingTable *ovs_binding_table_new (OvsPool *pool, gsize budget);
 void ovs_binding_table_free (OvsBindingTable *table);
 /* A new reference; NULL without memory. */
 OvsBinding *ovs_binding_table_get (OvsBindingTable *table, OvstagePathList *list, OvsLayout *layout);
+/* Forgets what was bound to a layout. */
+void ovs_binding_table_drop_layout (OvsBindingTable *table, OvsLayout *layout);
 void ovs_binding_table_trim (OvsBindingTable *table);
 gsize ovs_binding_table_get_size (OvsBindingTable *table);
 
