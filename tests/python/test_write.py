@@ -26,8 +26,8 @@ class Arguments(StageCase):
             self.stage.write_attribute(self.query, "a", 1, self.a, False)
         with self.assertRaisesRegex(TypeError, "several values"):
             self.stage.write_attribute(self.query, "a", 1, self.a, is_array=False, ordinal=1)
-        with self.assertRaisesRegex(TypeError, "transfer"):
-            self.write(self.a, transfer=True)
+        with self.assertRaisesRegex(TypeError, "transfers"):
+            self.write(self.a, transfers=True)
 
     def test_types(self):
         for value in (1, 0, None, np.bool_(True)):
