@@ -510,6 +510,18 @@ add_hash (guint64 hash, const void *bytes, gsize n)
 }
 
 static inline void
+dump_deletes (GString *text, const OvsDeletes *deletes)
+{
+  for (guint i = 0; i < deletes->len; i++)
+    {
+      const OvsDelete *delete = deletes->pdata[i];
+
+      g_string_append_printf (text, " delete at %" G_GUINT64_FORMAT ": %u prims, %u spared\n", delete->ordinal, delete->list->n,
+                              delete->n_spared);
+    }
+}
+
+static inline void
 dump_column (GString *text, OvsColumn *column)
 {
   guint64 hash = 0;
@@ -550,6 +562,7 @@ dump_state (OvsStage *stage)
   for (gsize i = 0; i < stage->n_live; i++)
     if (stage->live[i] > 0)
       g_string_append_printf (text, "%" G_GSIZE_FORMAT ":%u ", i, stage->live[i]);
+  dump_deletes (text, stage->prim_deletes);
   for (guint i = 0; i < stage->attrs->len; i++)
     {
       OvsAttr *attr = stage->attrs->pdata[i];
@@ -559,6 +572,7 @@ dump_state (OvsStage *stage)
       g_string_append_printf (text, "\nattribute %u: structure %" G_GUINT64_FORMAT "\n", i, attr->structure_max);
       for (guint c = 0; c < attr->columns->len; c++)
         dump_column (text, attr->columns->pdata[c]);
+      dump_deletes (text, attr->deletes);
       for (guint s = 0; s < attr->sets->len; s++)
         {
           const OvsWriteSet *set = attr->sets->pdata[s];
