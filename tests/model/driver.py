@@ -19,6 +19,7 @@ import struct
 import sys
 import time
 import traceback
+import weakref
 import zlib
 
 sys.dont_write_bytecode = True  # the source tree stays as it is
@@ -63,27 +64,34 @@ class ModelSide:
 
     def write(self, op):
         prims = self.lists[op["list"]]
-        error = model.python_call_error(len(prims), op["count"], op["index_map"], op["mask"], op["mask_words"])
+        error = self.call_error(op, op)
         if error is not None:
             return self.submitted(op, error)
-        code, bits = sequences.DTYPES[op["dtype"]]
-        data = sequences.pack(op["dtype"], op["values"])
-        tensors = [model.Tensor(code, bits, tuple(op["shape"]), data)] * op["n_tensors"]
-        mask = op["mask"]
-        if mask is not None and op["mask_words"]:
+        attribute, tensors, *rest = self.given(op, op)
+        more = dict(zip(model.Given._fields[2:], rest))
+        return self.submitted(op, self.model.write(prims, attribute, op["ordinal"], tensors, mode=op["mode"], **more))
+
+    def batch(self, op):
+        prims = self.lists[op["list"]]
+        errors = [self.call_error(op, entry) for entry in op["entries"]]
+        if any(errors):
+            return self.submitted(op, next(error for error in errors if error is not None))
+        given = [self.given(op, entry) for entry in op["entries"]]
+        return self.submitted(op, self.model.write_batch(prims, given, op["ordinal"], op["mode"]))
+
+    def call_error(self, op, entry):
+        n_prims = len(self.lists[op["list"]])
+        return model.python_call_error(n_prims, entry["count"], entry["index_map"], entry["mask"], entry["mask_words"])
+
+    def given(self, op, entry):
+        code, bits = sequences.DTYPES[entry["dtype"]]
+        data = sequences.pack(entry["dtype"], entry["values"])
+        tensors = [model.Tensor(code, bits, tuple(entry["shape"]), data)] * entry["n_tensors"]
+        mask = entry["mask"]
+        if mask is not None and entry["mask_words"]:
             mask = mask + [0] * (-len(mask) % 64)
-        status = self.model.write(
-            prims,
-            op["attribute"],
-            op["ordinal"],
-            tensors,
-            mode=op["mode"],
-            semantic=op["semantic"],
-            count=model.logical_count(len(prims), op["count"], op["index_map"]),
-            index_map=op["index_map"],
-            mask=mask,
-        )
-        return self.submitted(op, status)
+        count = model.logical_count(len(self.lists[op["list"]]), entry["count"], entry["index_map"])
+        return model.Given(entry["attribute"], tensors, entry["semantic"], count, entry["index_map"], mask)
 
     def delete(self, op):
         return self.submitted(op, self.model.delete(self.lists[op["list"]], op["attributes"], op["ordinal"]))
@@ -168,6 +176,7 @@ class LibrarySide:
         self.late_reads = []
         self.held_groups = []  # (group, its rows when it was fetched)
         self.held_arrays = []  # (array, its bytes when it was fetched)
+        self.taken = []  # (weak reference to an array that was handed over, its bytes then)
 
     def step(self, op):
         return getattr(self, op["op"])(op)
@@ -175,19 +184,34 @@ class LibrarySide:
     def attribute(self, name, op):
         return self.paths.intern_token(name) if op["by_token"] else name
 
+    def sources(self, entry):
+        """The arrays of a write; those that stay the caller's are given apart, too."""
+        see = self.see
+        sources = [see.array(entry["dtype"], entry["shape"], entry["values"], entry["layout"]) for _ in range(entry["n_tensors"])]
+        if entry["take"]:
+            self.taken += [(weakref.ref(source), source.tobytes()) for source in sources]
+        return sources, [] if entry["take"] else sources
+
+    def options(self, entry):
+        see = self.see
+        more = {}
+        if entry["semantic"] != 0:
+            more["semantic"] = see.ovstage.AttributeSemantic(entry["semantic"])
+        for name in ("count", "index_map"):
+            if entry[name] is not None:
+                more[name] = entry[name]
+        if entry["mask"] is not None:
+            more["mask"] = see.mask_words(entry["mask"]) if entry["mask_words"] else see.np.array(entry["mask"], bool)
+        if entry["take"]:
+            more["transfer"] = True
+        return more
+
     def write(self, op):
         see = self.see
-        sources = [see.array(op["dtype"], op["shape"], op["values"], op["layout"]) for _ in range(op["n_tensors"])]
-        more = {}
+        sources, own = self.sources(op)
+        more = self.options(op)
         if op["mode"] != 0:
             more["prim_mode"] = see.ovstage.PrimMode(op["mode"])
-        if op["semantic"] != 0:
-            more["semantic"] = see.ovstage.AttributeSemantic(op["semantic"])
-        for name in ("count", "index_map"):
-            if op[name] is not None:
-                more[name] = op[name]
-        if op["mask"] is not None:
-            more["mask"] = see.mask_words(op["mask"]) if op["mask_words"] else see.np.array(op["mask"], bool)
         attribute = self.attribute(op["attribute"], op)
 
         def call():
@@ -197,7 +221,27 @@ class LibrarySide:
             )
 
         if op["wait"]:
-            return {"status": see.write(call, sources)}
+            return {"status": see.write(call, own)}
+        self.pending.append(see.submit(call))
+        return {}
+
+    def batch(self, op):
+        see = self.see
+        writes, spoiled = [], []
+        for entry in op["entries"]:
+            sources, own = self.sources(entry)
+            spoiled += own
+            tensors = sources[0] if len(sources) == 1 else sources
+            attribute = self.attribute(entry["attribute"], entry)
+            more = self.options(entry)
+            writes.append(see.ovstage.WriteDesc(attribute=attribute, tensors=tensors, is_array=False, **more))
+        mode = {"prim_mode": see.ovstage.PrimMode(op["mode"])} if op["mode"] != 0 else {}
+
+        def call():
+            return self.stage.write_attributes(self.queries[op["list"]], writes, op["ordinal"], **mode)
+
+        if op["wait"]:
+            return {"status": see.write(call, spoiled)}
         self.pending.append(see.submit(call))
         return {}
 
@@ -272,6 +316,10 @@ class LibrarySide:
             assert now == rows, f"a held group had {rows}, has {now}"
         for values, held in self.held_arrays:
             assert values.tobytes() == held, f"a held array had {held.hex()}, has {values.tobytes().hex()}"
+        self.taken = [(source, before) for source, before in self.taken if source() is not None]
+        for source, before in self.taken:
+            now = source().tobytes()
+            assert now == before, f"an array that was handed over had {before.hex()}, has {now.hex()}"
         return {}
 
     def late(self, op):
@@ -301,6 +349,10 @@ class LibrarySide:
         while self.held_groups or self.held_arrays:
             self.release(None)
         self.stack.close()
+        self.pending.clear()
+        # What was handed over is let go of with the stage.
+        left = [before.hex() for source, before in self.taken if source() is not None]
+        assert not left, f"{len(left)} arrays that were handed over are left: {left}"
         return seen
 
 
@@ -427,7 +479,7 @@ def program(sequence, found):
     out.append(f"# seed {sequence['seed']}, history depth {sequence['depth']}: {what} differs from the model.")
     out += [f"#   {line}" for line in text.splitlines()]
     helpers = (HERE / "observe.py").read_text()
-    out += ["", "import sys", helpers[helpers.index("\nimport numpy") :].strip(), "", ""]
+    out += ["", "import sys", "import weakref", helpers[helpers.index("\nimport numpy") :].strip(), "", ""]
     out += [
         "def expect(what, got, want):",
         "    if got != want:",
@@ -445,9 +497,12 @@ def program(sequence, found):
         '        expect("a held group", rows(group), before)',
         "    for values, before in held_arrays:",
         '        expect("a held array", values.tobytes(), before)',
+        "    for source, before in taken:",
+        "        if source() is not None:",
+        '            expect("an array that was handed over", source().tobytes(), before)',
         "",
         "",
-        "generations, pending, late, held_groups, held_arrays = Generations(), [], [], [], []",
+        "generations, pending, late, held_groups, held_arrays, taken = Generations(), [], [], [], [], []",
         f"stage = ovstage.Stage(history_depth={sequence['depth']})",
         "paths = ovstage.PathDictionary(stage)",
     ]
@@ -468,32 +523,69 @@ def program(sequence, found):
     return "\n".join(out) + "\n"
 
 
+def program_sources(entry, first=0):
+    """Lines that make the arrays of a write; their names."""
+    names = [f"source{first + i}" for i in range(entry["n_tensors"])]
+    made = f"{entry['dtype']!r}, {entry['shape']!r}, {entry['values']!r}, {entry['layout']!r}"
+    out = [f"{name} = array({made})" for name in names]
+    if entry["take"]:
+        out += [f"taken.append((weakref.ref({name}), {name}.tobytes()))" for name in names]
+    return out, names
+
+
+def program_options(entry):
+    more = ""
+    if entry["semantic"] != 0:
+        more += f", semantic=ovstage.AttributeSemantic({entry['semantic']})"
+    for name in ("count", "index_map"):
+        if entry[name] is not None:
+            more += f", {name}={entry[name]!r}"
+    if entry["mask"] is not None:
+        more += f", mask={'mask_words' if entry['mask_words'] else 'np.array'}({entry['mask']!r}"
+        more += ")" if entry["mask_words"] else ", bool)"
+    return more + (", transfer=True" if entry["take"] else "")
+
+
+def tensors_text(names):
+    return names[0] if len(names) == 1 else f"[{', '.join(names)}]"
+
+
+def program_call(op, call, names, own, oracle, want, where):
+    """Lines that submit a write of the arrays @names, of which @own stay the caller's."""
+    out = ["call = lambda: " + call]
+    if op["wait"]:
+        out.append(f"expect({where!r}, write(call, [{', '.join(own)}]), {want!r})  # {told(want)}")
+    else:
+        oracle.pending.append(want)
+        out.append(f"pending.append(submit(call))  # {told(want)}")
+    return [*out, f"del {', '.join(['call', *names])}"]
+
+
 def program_write(sequence, op, oracle, where):
     want = oracle.write({**op, "wait": True})["status"]
-    out = []
-    for i in range(op["n_tensors"]):
-        made = f"{op['dtype']!r}, {op['shape']!r}, {op['values']!r}, {op['layout']!r}"
-        out.append(f"source{i} = array({made})")
-    names = [f"source{i}" for i in range(op["n_tensors"])]
-    tensors = names[0] if len(names) == 1 else f"[{', '.join(names)}]"
-    more = ""
+    out, names = program_sources(op)
+    more = program_options(op)
     if op["mode"] != 0:
         more += f", prim_mode=ovstage.PrimMode({op['mode']})"
-    if op["semantic"] != 0:
-        more += f", semantic=ovstage.AttributeSemantic({op['semantic']})"
-    for name in ("count", "index_map"):
-        if op[name] is not None:
-            more += f", {name}={op[name]!r}"
-    if op["mask"] is not None:
-        more += f", mask={'mask_words' if op['mask_words'] else 'np.array'}({op['mask']!r}"
-        more += ")" if op["mask_words"] else ", bool)"
     attribute = attribute_text(op["attribute"], op)
-    call = f"stage.write_attribute(query{op['list']}, {attribute}, {op['ordinal']}, {tensors}, is_array=False{more})"
-    out.append("call = lambda: " + call)
-    if op["wait"]:
-        return [*out, f"expect({where!r}, write(call, [{', '.join(names)}]), {want!r})  # {told(want)}"]
-    oracle.pending.append(want)
-    return [*out, f"pending.append(submit(call))  # {told(want)}"]
+    call = f"stage.write_attribute(query{op['list']}, {attribute}, {op['ordinal']}, {tensors_text(names)}, is_array=False{more})"
+    return out + program_call(op, call, names, [] if op["take"] else names, oracle, want, where)
+
+
+def program_batch(sequence, op, oracle, where):
+    want = oracle.batch({**op, "wait": True})["status"]
+    out, names, own, writes = [], [], [], []
+    for entry in op["entries"]:
+        lines, sources = program_sources(entry, len(names))
+        out += lines
+        names += sources
+        own += [] if entry["take"] else sources
+        attribute = attribute_text(entry["attribute"], entry)
+        more = program_options(entry)
+        writes.append(f"ovstage.WriteDesc(attribute={attribute}, tensors={tensors_text(sources)}, is_array=False{more})")
+    mode = f", prim_mode=ovstage.PrimMode({op['mode']})" if op["mode"] != 0 else ""
+    call = f"stage.write_attributes(query{op['list']}, [{', '.join(writes)}], {op['ordinal']}{mode})"
+    return out + program_call(op, call, names, own, oracle, want, where)
 
 
 def program_delete(sequence, op, oracle, where):
@@ -591,11 +683,21 @@ def program_end(sequence, oracle):
     out.append("check_held()")
     if sequence["destroy"]:
         out += ["stage.destroy()", "check_held()"]
+    out += [
+        "while held_groups:",
+        "    held_groups.pop()[0].release()",
+        "held_arrays.clear()",
+        "pending.clear()",
+        "group = groups = read = values = None",
+        "stage.destroy()",
+        'expect("arrays that were handed over and are left", [b.hex() for source, b in taken if source() is not None], [])',
+    ]
     return out
 
 
 PROGRAM_STEPS = {
     "write": program_write,
+    "batch": program_batch,
     "delete": program_delete,
     "seal": program_seal,
     "read": program_read,

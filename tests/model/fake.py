@@ -7,6 +7,7 @@ With it the driver is tested without the library: on the model itself it must
 find nothing, on each of the broken ones something (driver.py --self-test).
 """
 
+import copy
 import types
 from typing import NamedTuple
 
@@ -143,20 +144,8 @@ class Stage(Managed):
     def query_from_path_list(self, path_list):
         return Query(path_list)
 
-    def write_attribute(
-        self,
-        query,
-        attribute,
-        ordinal,
-        tensors,
-        *,
-        is_array,
-        prim_mode=0,
-        semantic=0,
-        index_map=None,
-        mask=None,
-        count=None,
-    ):
+    def given(self, query, attribute, tensors, *, is_array, semantic=0, index_map=None, mask=None, count=None, transfer=False):
+        """What the package makes of its arguments: a model.Given, or a ValueError."""
         words = mask is not None and mask.dtype == np.uint64
         bits = None
         if mask is not None:
@@ -171,19 +160,17 @@ class Stage(Managed):
             dtype = source.dtype
             data = np.ascontiguousarray(source).tobytes()
             sources.append(model.Tensor(CODES[dtype.kind], dtype.itemsize * 8, source.shape, data))
-        return self.operation(
-            self.model.write(
-                query.prims,
-                self.name(attribute),
-                ordinal,
-                sources,
-                mode=int(prim_mode),
-                semantic=int(semantic),
-                count=model.logical_count(n_prims, count, index_map),
-                index_map=index_map,
-                mask=bits,
-            )
-        )
+        count = model.logical_count(n_prims, count, index_map)
+        return model.Given(self.name(attribute), sources, int(semantic), count, index_map, bits)
+
+    def write_attribute(self, query, attribute, ordinal, tensors, *, prim_mode=0, **more):
+        attribute, sources, *rest = self.given(query, attribute, tensors, **more)
+        more = dict(zip(model.Given._fields[2:], rest))
+        return self.operation(self.model.write(query.prims, attribute, ordinal, sources, mode=int(prim_mode), **more))
+
+    def write_attributes(self, query, writes, ordinal, *, prim_mode=0):
+        given = [self.given(query, **vars(write)) for write in writes]
+        return self.operation(self.model.write_batch(query.prims, given, ordinal, int(prim_mode)))
 
     def delete_attributes(self, query, attributes, ordinal):
         names = [self.name(attribute) for attribute in attributes]
@@ -220,9 +207,9 @@ class PathDictionary(Managed):
         pass
 
 
-def package(model_type=model.Model, group_type=Group):
+def package(model_type=model.Model, group_type=Group, stage_type=Stage):
     """A module-like object with the names of the package that the driver uses."""
-    stage_type = type("Stage", (Stage,), {"model_type": model_type, "group_type": group_type})
+    stage_type = type("Stage", (stage_type,), {"model_type": model_type, "group_type": group_type})
     return types.SimpleNamespace(
         Stage=stage_type,
         PathDictionary=PathDictionary,
@@ -231,6 +218,7 @@ def package(model_type=model.Model, group_type=Group):
         PrimMode=int,
         Scope=int,
         AttributeSemantic=int,
+        WriteDesc=types.SimpleNamespace,
     )
 
 
@@ -304,9 +292,9 @@ class WholeAttributeIsStaged(model.Model):
 
 
 class InsertSeesOneAttribute(model.Model):
-    def write(self, prims, attribute, *rest, **more):
-        self.writing = attribute
-        return super().write(prims, attribute, *rest, **more)
+    def write_batch(self, prims, given, *rest):
+        self.writing = given[0].attribute if given else None
+        return super().write_batch(prims, given, *rest)
 
     def prim_exists(self, prim, ordinal):
         return self.last_entry(self.writing, prim, ordinal) is not None
@@ -574,6 +562,83 @@ class GenerationIgnoresDeletes(model.Model):
         return {prim: None for prim in self.prims_of(attribute) if any(e.ordinal <= ordinal for e in self.history(attribute, prim))}
 
 
+class BatchIsWrittenOneByOne(model.Model):
+    """Half-applied, and each sees those before it."""
+
+    def write_batch(self, prims, given, ordinal, mode=0):
+        for part in given:
+            status = super().write_batch(prims, [part], ordinal, mode)
+            if status != model.OK:
+                return status
+        return model.OK
+
+
+class BatchSeesItself(model.Model):
+    """All or none, but what is expected of prims is looked up after the entries before."""
+
+    def write_batch(self, prims, given, ordinal, mode=0):
+        status = super().write_batch(prims, given, ordinal, 0)
+        if status == model.OK and mode != 0:
+            tried = copy.deepcopy(self)
+            for part in reversed(given):
+                tried.entries[part.attribute] = [e for e in tried.entries.get(part.attribute, ()) if e.seq != self.seq]
+            for part in given:
+                status = super(BatchSeesItself, tried).write_batch(prims, [part], ordinal, mode)
+                if status != model.OK:
+                    for part in given:
+                        self.entries[part.attribute] = [e for e in self.entries.get(part.attribute, ()) if e.seq != self.seq]
+                    return status
+        return status
+
+
+class BatchTellsFaultsByEntry(model.Model):
+    def write_batch(self, prims, given, ordinal, mode=0):
+        for part in given:
+            tried = copy.deepcopy(self)
+            status = super(BatchTellsFaultsByEntry, tried).write_batch(prims, [part], ordinal, mode)
+            if status != model.OK:
+                return status
+        return super().write_batch(prims, given, ordinal, mode)
+
+
+class BatchTakesAnAttributeTwice(model.Model):
+    def repeats(self, attributes):
+        return False
+
+
+class BatchLosesItsLast(model.Model):
+    def write_batch(self, prims, given, ordinal, mode=0):
+        status = super().write_batch(prims, given, ordinal, mode)
+        if status == model.OK and len(given) > 1:
+            entries = self.entries.get(given[-1].attribute, [])
+            if entries and entries[-1].seq == self.seq:
+                entries.pop()
+        return status
+
+
+class WritesToWhatItTook(Stage):
+    """Scatters later writes into the memory that was handed over."""
+
+    def given(self, query, attribute, tensors, *, transfer=False, **more):
+        taken = getattr(self, "taken", None)
+        if taken is not None and taken.flags.writeable and taken.size:
+            taken[...] = taken.flat[0]
+        if transfer:
+            self.taken = tensors
+        return super().given(query, attribute, tensors, **more)
+
+
+class KeepsWhatItTook(Stage):
+    """Never lets go of what was handed over."""
+
+    taken = []
+
+    def given(self, query, attribute, tensors, *, transfer=False, **more):
+        if transfer:
+            self.taken.append(tensors)
+        return super().given(query, attribute, tensors, **more)
+
+
 class GroupThatFollowsTheStage(Group):
     """A held group whose memory is written again at the next seal."""
 
@@ -634,6 +699,13 @@ BROKEN = {
         AttributesExistForEver,
         GenerationOfEveryDelete,
         GenerationIgnoresDeletes,
+        BatchIsWrittenOneByOne,
+        BatchSeesItself,
+        BatchTellsFaultsByEntry,
+        BatchTakesAnAttributeTwice,
+        BatchLosesItsLast,
     )
 }
 BROKEN["GroupThatFollowsTheStage"] = package(group_type=GroupThatFollowsTheStage)
+BROKEN["WritesToWhatItTook"] = package(stage_type=WritesToWhatItTook)
+BROKEN["KeepsWhatItTook"] = package(stage_type=KeepsWhatItTook)

@@ -59,6 +59,17 @@ class Tensor(NamedTuple):
     data: bytes
 
 
+class Given(NamedTuple):
+    """What a write gives to one attribute; count 0 means every prim, the mask is a list of truth values."""
+
+    attribute: str
+    tensors: list
+    semantic: int = NONE
+    count: int = 0
+    index_map: list = None
+    mask: list = None
+
+
 class Entry(NamedTuple):
     """One accepted write or delete of an attribute: what it gave to the prims it really wrote, or took off."""
 
@@ -178,89 +189,103 @@ class Model:
 
     # Writes
 
-    def write(
-        self,
-        prims,
-        attribute,
-        ordinal,
-        tensors,
-        mode=UPSERT,
-        semantic=NONE,
-        count=0,
-        index_map=None,
-        mask=None,
-    ):
-        """A write of a fixed-size attribute; count 0 means every prim, the mask is a list of truth values."""
+    def write(self, prims, attribute, ordinal, tensors, mode=UPSERT, **more):
+        """A write of a fixed-size attribute."""
+        return self.write_batch(prims, [Given(attribute, tensors, **more)], ordinal, mode)
+
+    def write_batch(self, prims, given, ordinal, mode=UPSERT):
+        """A write of several attributes as one. Faults are told tier by tier, each over all that is given."""
         # Enum ranges
         if ordinal == NEWEST:
             return INVALID_ARGUMENT
 
         # The form of the payload
-        if len(tensors) != 1:
-            return INVALID_ARGUMENT
-        if index_map is not None and mask is not None:
-            return INVALID_ARGUMENT
-        if count == 0 and (index_map is not None or mask is not None):
+        for part in given:
+            if len(part.tensors) != 1:
+                return INVALID_ARGUMENT
+            if part.index_map is not None and part.mask is not None:
+                return INVALID_ARGUMENT
+            if part.count == 0 and (part.index_map is not None or part.mask is not None):
+                return INVALID_ARGUMENT
+        if self.repeats([part.attribute for part in given]):
             return INVALID_ARGUMENT
 
         # Reserved names
-        if attribute in RESERVED_NAMES:
+        if any(part.attribute in RESERVED_NAMES for part in given):
             return NOT_SUPPORTED
 
-        # No targets: nothing else is looked at
-        if not prims:
-            return OK
-        if mask is not None and not any(mask[:count]):
-            return OK
+        # What has no targets is not looked at any further
+        given = [part for part in given if prims and (part.mask is None or any(part.mask[: part.count]))]
 
-        # Rows
-        tensor = tensors[0]
-        n = count if count != 0 else len(prims)
-        if n > len(prims):
+        # Rows, and what each target gets
+        values = [self.target_values(prims, part) for part in given]
+        if None in values:
             return INVALID_ARGUMENT
-        n_rows, lanes = 1, 1
-        if tensor.shape:
-            n_rows = tensor.shape[0]
-            for extent in tensor.shape[1:]:
-                lanes *= extent
-        if lanes == 0 or lanes > MAX_LANES:
-            return INVALID_ARGUMENT
-        if index_map is None and n_rows != n:
-            return INVALID_ARGUMENT
-        if index_map is not None and any(row >= n_rows for row in index_map[:n]):
-            return INVALID_ARGUMENT
-        row_size = lanes * tensor.bits // 8
-        rows = [tensor.data[i * row_size : (i + 1) * row_size] for i in range(n_rows)]
-
-        # What each target gets
-        values = {}
-        for i in range(n):
-            if mask is None or mask[i]:
-                values[prims[i]] = rows[index_map[i] if index_map is not None else i]
 
         # Floor
-        if ordinal <= self.floor(attribute):
+        if any(ordinal <= self.floor(part.attribute) for part in given):
             return WRITE_FLOOR_VIOLATION
 
         # Prim mode
-        if mode == INSERT and any(self.prim_exists(prim, ordinal) for prim in values):
+        targets = {prim for rows in values for prim in rows}
+        if mode == INSERT and any(self.prim_exists(prim, ordinal) for prim in targets):
             return ALREADY_EXISTS
-        if mode == UPDATE and not all(self.prim_exists(prim, ordinal) for prim in values):
+        if mode == UPDATE and not all(self.prim_exists(prim, ordinal) for prim in targets):
             return NOT_FOUND
 
         # Schema
-        given = Schema(tensor.code, tensor.bits, lanes, semantic)
-        if not self.semantic_fits(given):
+        accepted = [self.in_schema(part, rows, ordinal) for part, rows in zip(given, values)]
+        if None in accepted:
             return INVALID_ARGUMENT
+
+        self.seq += 1
+        for part, rows in zip(given, accepted):
+            self.accept(part.attribute, ordinal, rows)
+        return OK
+
+    def repeats(self, attributes):
+        return len(set(attributes)) != len(attributes)
+
+    def target_values(self, prims, part):
+        """prim -> bytes of those that are really written; None if the rows do not fit."""
+        tensor = part.tensors[0]
+        n = part.count if part.count != 0 else len(prims)
+        if n > len(prims):
+            return None
+        n_rows, lanes = tensor.shape[0] if tensor.shape else 1, self.lanes(tensor)
+        if lanes == 0 or lanes > MAX_LANES:
+            return None
+        if part.index_map is None and n_rows != n:
+            return None
+        if part.index_map is not None and any(row >= n_rows for row in part.index_map[:n]):
+            return None
+        row_size = lanes * tensor.bits // 8
+        rows = [tensor.data[i * row_size : (i + 1) * row_size] for i in range(n_rows)]
+        values = {}
+        for i in range(n):
+            if part.mask is None or part.mask[i]:
+                values[prims[i]] = rows[part.index_map[i] if part.index_map is not None else i]
+        return values
+
+    def lanes(self, tensor):
+        lanes = 1
+        for extent in tensor.shape[1:]:
+            lanes *= extent
+        return lanes
+
+    def in_schema(self, part, values, ordinal):
+        """prim -> (Schema, bytes); None if a schema does not fit."""
+        tensor = part.tensors[0]
+        given = Schema(tensor.code, tensor.bits, self.lanes(tensor), part.semantic)
+        if not self.semantic_fits(given):
+            return None
         accepted = {}
         for prim, value in values.items():
-            schema = self.schema_for(attribute, prim, ordinal, given)
-            if schema is None or not self.name_fits(attribute, schema):
-                return INVALID_ARGUMENT
+            schema = self.schema_for(part.attribute, prim, ordinal, given)
+            if schema is None or not self.name_fits(part.attribute, schema):
+                return None
             accepted[prim] = (schema, value)
-
-        self.accept(attribute, ordinal, accepted)
-        return OK
+        return accepted
 
     def semantic_fits(self, schema):
         """Whether a fixed-size value of this data type may have this semantic."""
@@ -289,7 +314,6 @@ class Model:
         return live
 
     def accept(self, attribute, ordinal, rows):
-        self.seq += 1
         self.entries.setdefault(attribute, []).append(Entry(ordinal, self.seq, rows))
         columns = self.columns.setdefault(attribute, [])
         for schema, _ in rows.values():

@@ -148,8 +148,8 @@ class Generator:
             for attribute in self.attributes:
                 ops.append({**self.write(attribute), "mode": model.UPSERT})
             ops.append(self.seal())
-        makers = (self.write, self.delete, self.seal, self.read, self.floors, self.held, self.late, self.release)
-        weights = (40, self.rng.choice((0, 4, 12)), 19, 29, 3, 2, 2, 1)
+        makers = (self.write, self.batch, self.delete, self.seal, self.read, self.floors, self.held, self.late, self.release)
+        weights = (32, 9, self.rng.choice((0, 4, 12)), 19, 29, 3, 2, 2, 1)
         while len(ops) < self.n_ops:
             (maker,) = self.rng.choices(makers, weights)
             ops.append(maker())
@@ -161,9 +161,29 @@ class Generator:
 
     # Writes
 
-    def write(self, attribute=None):
-        rng = self.rng
+    def batch(self):
+        """Several writes as one: what they share is told once."""
+        names = [self.rng.choice(self.attributes) for _ in range(self.rng.choices((0, 1, 2, 3, 4), (2, 8, 40, 35, 15))[0])]
+        if self.chance(0.9):
+            names = list(dict.fromkeys(names))
         which = self.which_list()
+        entries = [self.write(name, which) for name in names]
+        # One fault each would be too many.
+        ordinal = next((entry["ordinal"] for entry in entries), self.write_ordinal())
+        shared = ("op", "list", "ordinal", "mode", "wait")
+        return {
+            "op": "batch",
+            "list": which,
+            "ordinal": ordinal,
+            "mode": self.rng.choices((model.UPSERT, model.INSERT, model.UPDATE), (74, 9, 17))[0],
+            "wait": self.chance(0.85),
+            "entries": [{name: entry[name] for name in entry if name not in shared} for entry in entries],
+        }
+
+    def write(self, attribute=None, which=None):
+        rng = self.rng
+        if which is None:
+            which = self.which_list()
         n_prims = len(self.sequence["lists"][which])
         attribute = attribute or rng.choice(self.attributes)
         dtype, lanes, semantic = self.favourites[attribute][0]
@@ -183,6 +203,7 @@ class Generator:
             "mask": None,
             "mask_words": False,
             "n_tensors": 1,
+            "take": self.chance(0.25),
             "wait": self.chance(0.85),
             "by_token": self.chance(0.5),
         }

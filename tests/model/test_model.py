@@ -155,6 +155,35 @@ class ModelTest(unittest.TestCase):
         self.assertFalse(self.model.prim_exists(Q, 9))
         self.assertEqual(self.model.columns["a"], [model.Schema(0, 32, 1, NONE)])
 
+    # Batches
+
+    def batch(self, prims, ordinal, *given, mode=model.UPSERT, want=model.OK):
+        parts = [model.Given(attribute, ints(values)) for attribute, values in given]
+        self.assertEqual(self.model.write_batch(prims, parts, ordinal, mode), want)
+
+    def test_batch(self):
+        self.batch([P, Q], 1, ("a", [1, 2]), ("b", [3, 4]), mode=INSERT)
+        self.batch([P, Q], 2, ("a", [5, 6]), ("c", [7, 8]), mode=UPDATE)
+        self.batch([P, Q], 3)
+        self.seal(3)
+        self.assertEqual(self.values([P, Q], "a", 3), {P: 5, Q: 6})
+        self.assertEqual(self.values([P, Q], "b", 3), {P: 3, Q: 4})
+        self.assertEqual(self.values([P, Q], "c", 3), {P: 7, Q: 8})
+
+    def test_batch_is_refused_as_one(self):
+        self.batch([P], 1, ("a", [1]), ("a", [2]), want=model.INVALID_ARGUMENT)
+        self.batch([P], 1, ("a", [1]), ("b", [1, 2]), want=model.INVALID_ARGUMENT)
+        self.batch([P], 1, ("a", [1]), ("usd-path", [1]), want=model.NOT_SUPPORTED)
+        self.batch([P], 1, ("a", [1]), ("b", [2]), mode=UPDATE, want=model.NOT_FOUND)
+        self.batch([P], NEWEST, want=model.INVALID_ARGUMENT)
+        self.assertFalse(self.model.entries)
+
+    def test_batch_tells_faults_tier_by_tier(self):
+        self.seal(5, INCLUDE, ["a"])
+        self.batch([P], 5, ("a", [1]), ("b", [1, 2]), want=model.INVALID_ARGUMENT)
+        self.batch([P], 5, ("b", [1, 2]), ("usd-path", [1]), want=model.NOT_SUPPORTED)
+        self.batch([P], 5, ("b", [1]), ("a", [1]), mode=UPDATE, want=model.WRITE_FLOOR_VIOLATION)
+
     # Prim mode
 
     def test_mode_sees_unsealed_work_at_or_below(self):

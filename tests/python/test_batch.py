@@ -148,6 +148,13 @@ class Transfer(StageCase):
         self.assertNotEqual(self.pointer(attribute="c"), address)
         self.assertTrue((self.values() == a).all())
 
+    def test_tensor_twice(self):
+        tensor = ovstage.DLTensor.from_dlpack(np.zeros(1000))
+        writes = [fixed(name, tensor, transfer=True) for name in "ab"]
+        self.assert_code(
+            self.stage.write_attributes(self.query, writes, 1), ErrorCode.INVALID_ARGUMENT, "handed over in entry 0"
+        )
+
     def test_copies(self):
         a = np.arange(2000, dtype=np.float32)
         for i, array in enumerate((a[::2], a[:1000][::-1])):

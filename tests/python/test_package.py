@@ -17,12 +17,12 @@ class Package(unittest.TestCase):
     def test_names(self):
         for name in ovstage.__all__:
             self.assertTrue(hasattr(ovstage, name), name)
-        for name in ("Map", "WriteDesc", "Filter"):
+        for name in ("Map", "Filter"):
             self.assertFalse(hasattr(ovstage, name), name)
 
     def test_signatures_and_docs(self):
         for kind in (ovstage.Stage, ovstage.Operation, ovstage.Query, ovstage.Read, ovstage.ReadGroup, ovstage.PathList,
-                     ovstage.PathDictionary, ovstage.DLTensor, ovstage.ManagedDLTensor, ovstage.OrdinalRange):
+                     ovstage.PathDictionary, ovstage.DLTensor, ovstage.ManagedDLTensor, ovstage.OrdinalRange, ovstage.WriteDesc):
             self.assertTrue(kind.__doc__, kind)
             for name, member in vars(kind).items():
                 if name.startswith("_"):
