@@ -22,7 +22,7 @@ class Package(unittest.TestCase):
 
     def test_signatures_and_docs(self):
         for kind in (ovstage.Stage, ovstage.Operation, ovstage.Query, ovstage.Read, ovstage.ReadGroup, ovstage.PathList,
-                     ovstage.PathDictionary, ovstage.DLTensor, ovstage.ManagedDLTensor, ovstage.OrdinalRange, ovstage.WriteDesc):
+                     ovstage.PathDictionary, ovstage.DLTensor, ovstage.ManagedDLTensor, ovstage.OrdinalRange):
             self.assertTrue(kind.__doc__, kind)
             for name, member in vars(kind).items():
                 if name.startswith("_"):

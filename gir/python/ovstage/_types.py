@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from operator import index
 from typing import Any, NamedTuple
 
@@ -102,20 +101,49 @@ class Placement(_PlacementFields):
         return cls(device_type, device_id, stream, availability_event)
 
 
-@dataclass(eq=False)
 class WriteDesc:
     """What Stage.write_attributes() writes to one attribute, in the words of Stage.write_attribute()."""
 
-    attribute: int | str
-    tensors: Any
-    is_array: bool
-    semantic: AttributeSemantic | int = AttributeSemantic.NONE
-    index_map: Any = None
-    mask: Any = None
-    count: int | None = None
-    cuda_event: int = 0
-    cuda_stream: int = 0
-    transfer: bool = False
+    __slots__ = (
+        "attribute",
+        "tensors",
+        "is_array",
+        "semantic",
+        "index_map",
+        "mask",
+        "count",
+        "cuda_event",
+        "cuda_stream",
+        "transfer",
+    )
+
+    def __init__(
+        self,
+        attribute: int | str,
+        tensors: Any,
+        is_array: bool,
+        *,
+        semantic: AttributeSemantic | int = AttributeSemantic.NONE,
+        index_map: Any = None,
+        mask: Any = None,
+        count: int | None = None,
+        cuda_event: int = 0,
+        cuda_stream: int = 0,
+        transfer: bool = False,
+    ) -> None:
+        self.attribute = attribute
+        self.tensors = tensors
+        self.is_array = is_array
+        self.semantic = semantic
+        self.index_map = index_map
+        self.mask = mask
+        self.count = count
+        self.cuda_event = cuda_event
+        self.cuda_stream = cuda_stream
+        self.transfer = transfer
+
+    def __repr__(self) -> str:
+        return f"WriteDesc({', '.join(f'{name}={getattr(self, name)!r}' for name in self.__slots__)})"
 
 
 class ReadGroupMeta(NamedTuple):
