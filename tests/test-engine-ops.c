@@ -740,9 +740,13 @@ test_wait_in_worker (void)
   Waiter waiter = { &scene, { 0, 0 } };
   gint64 shape = N_LARGE;
   g_autofree float *values = g_new0 (float, N_LARGE);
+  OvsOp *write;
 
   scene_init_plain (&scene, N_LARGE);
-  write_or_fail (&scene, scene.query, scene.a, 1, payload_new (float32, 1, &shape, NULL, values, wait_in_deleter, &waiter));
+  ovs_workers_pause (scene.stage->workers); /* until the payload is gone: the thread has the last reference */
+  write = write_payload (&scene, scene.query, scene.a, 1, payload_new (float32, 1, &shape, NULL, values, wait_in_deleter, &waiter));
+  scene_resume (&scene);
+  assert_ok (write);
   while (g_atomic_int_get (&waiter.results[1]) == 0)
     g_usleep (1000);
   ovs_stage_close (scene.stage);

@@ -300,6 +300,23 @@ world_clear (World *world)
   scene_clear (&world->scene);
 }
 
+/* However the threads took turns, what they left is whole. */
+static void
+check_end (World *world)
+{
+  OvsOp *read = read_at (&world->scene, world->scene.query, TOKENS (world->own[0], world->own[1], world->own[2], world->shared),
+                         OVSTAGE_ORDINAL_NEWEST);
+  OvstageReadGroup *group = NULL;
+
+  g_assert_cmpint (ovs_op_wait (read, -1, NULL), ==, OVS_WAIT_DONE);
+  while (ovs_read_next (read, &group, NULL) && group != NULL)
+    {
+      check_group (world, group);
+      ovs_read_group_unref (group);
+    }
+  ovs_op_unref (read);
+}
+
 static void
 run_world (World *world)
 {
@@ -320,6 +337,7 @@ run_world (World *world)
   /* All that is still on its way ends, and each watch was called once. */
   assert_ok (advance (&world->scene, (guint64) world->ordinal + 10));
   g_assert_cmpuint (world->scene.stage->staged_bytes, ==, 0);
+  check_end (world);
   ovs_stage_close (world->scene.stage);
   g_assert_cmpuint (world->scene.stage->pending.length, ==, 0);
   g_assert_cmpint (world->n_watched, ==, world->n_watches);
