@@ -38,6 +38,17 @@ typedef struct
   OvsDebugFlags flags;   /* of the environment */
 } Scene;
 
+/* Under valgrind or ThreadSanitizer. */
+static inline gboolean
+is_slow (void)
+{
+#ifdef __SANITIZE_THREAD__
+  return TRUE;
+#else
+  return g_getenv ("OVSTAGE_TEST_SLOW") != NULL;
+#endif
+}
+
 /* --- set-up --- */
 
 static inline guint64
@@ -120,7 +131,7 @@ scene_init_full (Scene *scene, guint n, const OvsStageConfig *config)
 static inline void
 scene_init (Scene *scene, guint n)
 {
-  OvsStageConfig config = { .history_depth = 1, .queue_capacity = 4096, .n_threads = 2 };
+  OvsStageConfig config = { .history_depth = 1, .queue_capacity = 4096, .n_threads = 2, .caller_limit = 256 * 1024 };
 
   scene_init_full (scene, n, &config);
 }
@@ -128,7 +139,7 @@ scene_init (Scene *scene, guint n)
 static inline void
 scene_init_depth (Scene *scene, guint n, guint depth)
 {
-  OvsStageConfig config = { .history_depth = depth, .queue_capacity = 4096, .n_threads = 2 };
+  OvsStageConfig config = { .history_depth = depth, .queue_capacity = 4096, .n_threads = 2, .caller_limit = 256 * 1024 };
 
   scene_init_full (scene, n, &config);
 }

@@ -63,6 +63,7 @@ if [ "${OVSTAGE_TEST_VALGRIND:-no}" = yes ]; then
     --num-callers=30 $supp "$test" --tap -k
 fi
 
+# shellcheck disable=SC3045
 case ${SANITIZER:-no} in
 thread)
   limit=$((limit * 3))
@@ -72,6 +73,9 @@ thread)
   fi
   ;;
 *address*) limit=$((limit * 2)) ;;
+# A test that runs away with memory must not take the machine along. The
+# sanitizers reserve terabytes of addresses.
+no) ulimit -v 8388608 ;;
 esac
 
 run "$test" --tap -k

@@ -618,7 +618,7 @@ test_group_ordinal_same_bytes (void)
 static void
 test_group_ordinal_frontier (void)
 {
-  OvsStageConfig config = { .history_depth = 1, .queue_capacity = 100, .n_threads = 2, .change_budget = 4096 };
+  OvsStageConfig config = { .history_depth = 1, .queue_capacity = 100, .n_threads = 2, .caller_limit = 256 * 1024, .change_budget = 4096 };
   Scene scene;
   OvsOp *one, *other;
   guint64 frontier;

@@ -95,31 +95,31 @@ ovs_cpu_gather (guint8 *dst, const guint8 *src, const guint32 *rows, gsize n_row
 #define SCRATCH_SIZE 16384
 
 void
-ovs_cpu_copy_and_scatter (guint8 *dst, const guint8 *base, gsize n_base, const guint8 *src, const guint32 *rows, gsize n_rows,
-                          gsize row_size)
+ovs_cpu_copy_and_scatter (guint8 *dst, const guint8 *base, gsize first, gsize n_base, const guint8 *src, const guint32 *rows,
+                          gsize n_rows, gsize row_size, gboolean large)
 {
   guint8 scratch[SCRATCH_SIZE] __attribute__ ((aligned (64)));
   /* Whole cache lines, whatever the size of a row. */
   gsize block = SCRATCH_SIZE / row_size / 64 * 64;
   gsize next = 0;
 
-  if (block == 0 || !ovs_copy_is_large (n_base * row_size))
+  if (block == 0 || !large)
     {
-      memcpy (dst, base, n_base * row_size);
+      memcpy (dst + first * row_size, base + first * row_size, n_base * row_size);
       ovs_cpu_scatter (dst, src, rows, n_rows, row_size);
       return;
     }
 
-  for (gsize first = 0; first < n_base; first += block)
+  for (gsize at = first; at < first + n_base; at += block)
     {
-      gsize n = MIN (block, n_base - first), end = next;
+      gsize n = MIN (block, first + n_base - at), end = next;
 
-      memcpy (scratch, base + first * row_size, n * row_size);
-      while (end < n_rows && rows[end] - first < n)
+      memcpy (scratch, base + at * row_size, n * row_size);
+      while (end < n_rows && rows[end] - at < n)
         end++;
       /* As if the scratch were the whole of it. */
-      ovs_cpu_scatter ((guint8 *) ((guintptr) scratch - first * row_size), src + next * row_size, rows + next, end - next, row_size);
-      ovs_copy_large (dst + first * row_size, scratch, n * row_size);
+      ovs_cpu_scatter ((guint8 *) ((guintptr) scratch - at * row_size), src + next * row_size, rows + next, end - next, row_size);
+      ovs_copy_large (dst + at * row_size, scratch, n * row_size);
       next = end;
     }
   /* What did not come in the order of the rows. */

@@ -36,10 +36,10 @@ OvsDevice *ovs_device_cpu (void);
 
 /* The CPU's kernels, also for callers that know where they are. Row sizes that are common are specialised. */
 void ovs_cpu_scatter (guint8 *dst, const guint8 *src, const guint32 *rows, gsize n_rows, gsize row_size);
-/* The same on top of a copy of @n_base rows of @base. Quicker than one after the other where the copy is large and the rows
- * ascend. */
-void ovs_cpu_copy_and_scatter (guint8 *dst, const guint8 *base, gsize n_base, const guint8 *src, const guint32 *rows, gsize n_rows,
-                               gsize row_size);
+/* The same on top of a copy of the rows [first, first + n_base) of @base, of which the copy may be a part. @large: the whole is,
+ * as ovs_copy_is_large() says: then this is quicker than one after the other where the rows ascend. */
+void ovs_cpu_copy_and_scatter (guint8 *dst, const guint8 *base, gsize first, gsize n_base, const guint8 *src, const guint32 *rows,
+                               gsize n_rows, gsize row_size, gboolean large);
 void ovs_cpu_gather (guint8 *dst, const guint8 *src, const guint32 *rows, gsize n_rows, gsize row_size);
 /* The highest entry; 0 for none. */
 guint32 ovs_cpu_max_u32 (const guint32 *values, gsize n);

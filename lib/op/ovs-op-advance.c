@@ -255,14 +255,14 @@ end (OvsAdvance *advance, gboolean known, gboolean risen)
     stage->floor_risen (stage->floor_data);
 }
 
-/* The bytes of a planned fold, outside the lock. The advance is pending. */
+/* The bytes of a planned fold are there. The advance is pending; no lock held. */
 static void
-run_fold (OvsAdvance *advance, GQueue *ready)
+end_fold (OvsAdvance *advance, GQueue *ready)
 {
   OvsStage *stage = advance->op.stage;
   gboolean risen;
 
-  ovs_fold_run (advance->fold);
+  ovs_fold_finish (advance->fold);
   ovs_stage_lock (stage);
   risen = publish (advance);
   ovs_op_unset_pending (&advance->op, NULL, ready);
@@ -271,14 +271,34 @@ run_fold (OvsAdvance *advance, GQueue *ready)
 }
 
 static void
-run_fold_job (gpointer data)
+run_slice_job (gpointer data)
 {
   OvsAdvance *advance = data;
   GQueue ready = G_QUEUE_INIT;
 
-  run_fold (advance, &ready);
-  ovs_ops_run (&ready);
+  ovs_fold_run (advance->fold, (guint) g_atomic_int_add (&advance->next_slice, 1), advance->n_slices);
+  if (g_atomic_int_dec_and_test (&advance->remaining))
+    {
+      end_fold (advance, &ready);
+      ovs_ops_run (&ready);
+    }
   ovs_op_unref (&advance->op);
+}
+
+static void
+push_fold (OvsAdvance *advance)
+{
+  OvsStage *stage = advance->op.stage;
+
+  /* More than there are threads, since these may be at something else. */
+  advance->n_slices = 2 * ovs_workers_get_n_threads (stage->workers);
+  g_atomic_int_set (&advance->next_slice, 0);
+  g_atomic_int_set (&advance->remaining, (gint) advance->n_slices);
+  for (guint i = 0, n = advance->n_slices; i < n; i++)
+    {
+      ovs_op_ref (&advance->op);
+      ovs_workers_push (stage->workers, run_slice_job, advance);
+    }
 }
 
 /* Stage lock held; lets go of it. Everything the advance waits for is there. */
@@ -293,23 +313,28 @@ begin (OvsAdvance *advance, GQueue *ready)
   planned = plan (advance, &error);
   if (planned && advance->fold != NULL && (async || ovs_fold_get_work (advance->fold) > OVS_LOCKED_LIMIT))
     {
+      gboolean many = ovs_fold_get_work (advance->fold) > stage->config.caller_limit && ovs_workers_get_n_threads (stage->workers) > 1;
+
       if (!advance->op.pending)
         ovs_op_set_pending (&advance->op);
       ovs_stage_unlock (stage);
-      if (async)
-        {
-          ovs_op_ref (&advance->op);
-          ovs_workers_push (stage->workers, run_fold_job, advance);
-        }
+      if (async || many)
+        push_fold (advance);
       else
-        run_fold (advance, ready);
+        {
+          ovs_fold_run (advance->fold, 0, 1);
+          end_fold (advance, ready);
+        }
       return;
     }
 
   if (planned)
     {
       if (advance->fold != NULL)
-        ovs_fold_run (advance->fold);
+        {
+          ovs_fold_run (advance->fold, 0, 1);
+          ovs_fold_finish (advance->fold);
+        }
       risen = publish (advance);
     }
   if (known)

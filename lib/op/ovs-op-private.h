@@ -88,6 +88,9 @@ typedef struct
   gboolean wanted; /* somebody wants to hear of a risen floor */
   gboolean touched; /* it sealed columns */
   OvsFold *fold;   /* (owned) (nullable) */
+  guint n_slices;  /* of the fold, when the stage's threads run it */
+  gint next_slice; /* (atomic) */
+  gint remaining;  /* (atomic) slices that are not done */
   gsize n_attributes;
   guint32 attributes[];
 } OvsAdvance;

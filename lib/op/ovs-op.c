@@ -249,7 +249,6 @@ ovs_op_drop_deps (OvsOp *op)
 void
 ovs_op_unset_pending (OvsOp *op, GError *error, GQueue *ready)
 {
-  ovs_op_set_done (op, error);
   g_queue_unlink (&op->stage->pending, &op->link);
   op->pending = FALSE;
   for (guint i = 0; op->dependents != NULL && i < op->dependents->len; i++)
@@ -265,6 +264,7 @@ ovs_op_unset_pending (OvsOp *op, GError *error, GQueue *ready)
     }
   g_clear_pointer (&op->dependents, g_ptr_array_unref);
   g_clear_pointer (&op->deps, g_ptr_array_unref);
+  ovs_op_set_done (op, error);
   ovs_op_unref (op); /* the pending list's; the caller has its own */
 }
 

@@ -351,7 +351,8 @@ class Export(StageCase):
         np.testing.assert_array_equal(array, self.a.ravel())
         array[0] = 99
         self.assertEqual(np.from_dlpack(self.exported)[0, 0], 0)
-        self.assertEqual(versioned_of(self.exported.__dlpack__(max_version=(1, 0), copy=False)).flags, READ_ONLY)
+        capsule = self.exported.__dlpack__(max_version=(1, 0), copy=False)
+        self.assertEqual(versioned_of(capsule).flags, READ_ONLY)
         self.assertEqual(capsule_name(self.exported.__dlpack__(copy=True)), LEGACY)
 
     def test_devices(self):
