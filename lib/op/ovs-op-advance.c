@@ -52,7 +52,7 @@ must_wait (const OvsAdvance *advance, OvsOp *op)
       for (gsize i = 0; i < ((OvsRead *) op)->n_attributes; i++)
         if (ovs_advance_covers (advance, ((OvsRead *) op)->attributes[i]))
           return TRUE;
-      return FALSE;
+      return ((OvsRead *) op)->n_attributes == 0; /* it tells the global floor */
     case OVS_OP_ADVANCE:
       return advances_meet (advance, (OvsAdvance *) op);
     case OVS_OP_QUERY:

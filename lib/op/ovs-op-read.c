@@ -383,7 +383,8 @@ add_deps (OvsRead *read)
   for (GList *link = read->op.stage->pending.head; link != NULL; link = link->next)
     {
       OvsOp *op = link->data;
-      gboolean meets = FALSE;
+      /* Without attributes, what it tells is the global floor, which any advance may raise. */
+      gboolean meets = read->n_attributes == 0;
 
       if (op->kind != OVS_OP_ADVANCE)
         continue;
