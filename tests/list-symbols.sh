@@ -32,6 +32,8 @@ symbols=$(
 case $form in
 plain) echo "$symbols" ;;
 sym)
+  printf '/* SPDX-License-Identifier: LGPL-2.1-or-later\n'
+  printf ' * SPDX-FileCopyrightText: 2026 The libovstage authors\n */\n\n'
   printf 'OVSTAGE_1.0 {\nglobal:\n'
   echo "$symbols" | sed 's/.*/  &;/'
   printf 'local:\n  *;\n};\n'

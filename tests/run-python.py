@@ -52,7 +52,7 @@ class TapResult(unittest.TestResult):
 
     def addExpectedFailure(self, test, err):
         super().addExpectedFailure(test, err)
-        self.line(False, test, " # TODO expected to fail")
+        self.line(True, test, " (failed as expected)")
 
     def addUnexpectedSuccess(self, test):
         super().addUnexpectedSuccess(test)
