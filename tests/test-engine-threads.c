@@ -305,7 +305,8 @@ static void
 check_end (World *world)
 {
   guint64 ordinal = (guint64) world->ordinal + 20;
-  OvsOp *write = write_payload (&world->scene, world->scene.query, world->own[0], ordinal, payload_fill (float32x3, N_PRIMS, (double) ordinal));
+  OvsOp *write = write_payload (&world->scene, world->scene.query, world->own[0], ordinal,
+                                payload_fill (float32x4, N_PRIMS, (double) ordinal));
   OvsOp *seal = advance (&world->scene, ordinal);
   OvsOp *read = read_at (&world->scene, world->scene.query, TOKENS (world->own[0], world->own[1], world->own[2], world->shared),
                          OVSTAGE_ORDINAL_NEWEST);
