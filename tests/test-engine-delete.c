@@ -868,6 +868,90 @@ test_out_of_memory (void)
   g_assert_cmpuint (n_failed, >=, 2);
 }
 
+/* --- threads --- */
+
+#define N_FRAMES 300
+
+typedef struct
+{
+  Scene *scene;
+  guint64 attribute;
+} Churn;
+
+/* Writes fresh prims and takes others away, at whatever ordinal is still open. */
+static gpointer
+churn (gpointer data)
+{
+  const Churn *churn = data;
+  Scene *scene = churn->scene;
+
+  for (guint i = 0; i < N_FRAMES; i++)
+    {
+      guint prims[] = { 100 + i, 99 + i, i % 20 };
+      OvsOp *query = query_prims_or_fail (scene->stage, prims, 3), *ops[3];
+      guint64 ordinal = ovs_stage_get_floor (scene->stage) + 2;
+      OvstageWriteData *payload = payload_fill (float32x4, 3, i);
+
+      ops[0] = ovs_stage_delete (scene->stage, query, i % 2 == 0 ? &churn->attribute : NULL, i % 2 == 0 ? 1 : 0, ordinal);
+      ops[1] = ovs_stage_write (scene->stage, query, churn->attribute, ordinal + 1, payload, OVSTAGE_PRIM_MODE_UPSERT, NULL);
+      ops[2] = ovs_stage_delete (scene->stage, query, &churn->attribute, 1, ordinal + 2);
+      for (guint k = 0; k < G_N_ELEMENTS (ops); k++)
+        {
+          ovs_op_wait (ops[k], OVSTAGE_TIMEOUT_INFINITE, NULL);
+          if (ovs_op_get_error (ops[k]) != NULL)
+            g_assert_error (ovs_op_get_error (ops[k]), OVSTAGE_ERROR, OVSTAGE_ERROR_WRITE_FLOOR_VIOLATION);
+          ovs_op_unref (ops[k]);
+        }
+      ovs_payload_unref (payload);
+      ovs_op_unref (query);
+    }
+  return NULL;
+}
+
+/* Two threads write and delete, one seals, one reads; in the end everything that is deleted is gone. */
+static void
+test_threads (void)
+{
+  Scene scene;
+  Churn churns[2];
+  GThread *threads[2];
+  OvsOp *all;
+  guint64 ordinal = 0;
+
+  scene_init (&scene, 20);
+  all = query_or_fail (&scene, "0-19 90-500");
+  for (guint i = 0; i < 2; i++)
+    {
+      churns[i] = (Churn){ &scene, i == 0 ? scene.a : scene.b };
+      threads[i] = g_thread_new ("churn", churn, &churns[i]);
+    }
+  for (guint i = 0; i < N_FRAMES; i++)
+    {
+      OvsOp *read;
+      OvstageReadGroup *group;
+
+      assert_ok (advance (&scene, ++ordinal));
+      read = read_or_fail (&scene, all, TOKENS (scene.a, scene.b), OVSTAGE_ORDINAL_NEWEST);
+      while ((group = next_group_or_fail (read)) != NULL)
+        {
+          for (guint32 k = 0; k < group->prim_count; k++)
+            g_assert_cmpfloat (((const float *) group_row (group, k))[0], ==, ((const float *) group_row (group, k))[3]);
+          ovs_read_group_unref (group);
+        }
+      ovs_op_unref (read);
+    }
+  for (guint i = 0; i < 2; i++)
+    g_thread_join (threads[i]);
+  delete_or_fail (&scene, all, NO_TOKENS, ordinal + 100);
+  seal_or_fail (&scene, ordinal + 100);
+  g_assert_cmpuint (column_of (&scene, scene.a, 0)->n_head_live + column_of (&scene, scene.b, 0)->n_head_live, ==, 0);
+  for (gsize i = 0; i < scene.stage->n_live; i++)
+    g_assert_cmpuint (scene.stage->live[i], ==, 0);
+
+  ovs_op_unref (all);
+  scene_clear (&scene);
+}
+
 /* --- rows that stay behind --- */
 
 /* Fills a column with @n prims beside those of the scene, and takes them away again. */
@@ -1204,6 +1288,7 @@ main (int argc, char **argv)
   g_test_add_func ("/engine/delete/in-flight", test_in_flight);
   g_test_add_func ("/engine/delete/in-flight-above", test_in_flight_above);
   g_test_add_func ("/engine/delete/out-of-memory", test_out_of_memory);
+  g_test_add_func ("/engine/delete/threads", test_threads);
   g_test_add_func ("/engine/compact/rows", test_compact);
   g_test_add_func ("/engine/compact/to-nothing", test_compact_to_nothing);
   g_test_add_func ("/engine/compact/moves-rows", test_compact_moves_rows);

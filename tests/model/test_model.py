@@ -204,6 +204,122 @@ class ModelTest(unittest.TestCase):
         self.write([P], "a", 1, [1])
         self.write([P], "b", 1, [1], mode=UPDATE)
 
+    # Deletes
+
+    def delete(self, prims, attributes, ordinal, want=model.OK):
+        self.assertEqual(self.model.delete(prims, attributes, ordinal), want)
+
+    def test_delete_is_keyed_by_ordinal(self):
+        self.depth(9)
+        self.write([P, Q], "a", 1, [1, 1])
+        self.write([P], "a", 5, [5])
+        self.delete([P], ["a"], 3)
+        self.write([P], "a", 2, [2])
+        self.seal(5)
+        told = [self.values([P, Q], "a", n) for n in (1, 2, 3, 5)]
+        self.assertEqual(told, [{P: 1, Q: 1}, {P: 2, Q: 1}, {Q: 1}, {P: 5, Q: 1}])
+
+    def test_delete_and_write_at_one_ordinal(self):
+        self.delete([P], ["a"], 1)
+        self.write([P], "a", 1, [1])
+        self.write([Q], "a", 1, [2])
+        self.delete([Q], [], 1)
+        self.seal(1)
+        self.assertEqual(self.values([P, Q], "a", 1), {P: 1})
+
+    def test_prim_delete_reaches_attributes_to_come(self):
+        # ENGINE 12: delete P@5, then B@4, which did not exist; sealed for A alone, B's half is not due.
+        self.write([P], "a", 1, [1])
+        self.delete([P], [], 5)
+        self.write([P], "b", 4, [1])
+        self.seal(5, INCLUDE, ["a"])
+        self.assertEqual(self.values([P], "a", NEWEST), {})
+        self.assertEqual(self.values([P], "b", 5), model.WRITE_FLOOR_VIOLATION)
+        self.seal(4)
+        self.assertEqual(self.values([P], "b", 4), {P: 1})
+        self.seal(5)
+        self.assertEqual(self.values([P], "b", 5), {})
+        self.assertFalse(self.model.prim_exists(P, 5))
+
+    def test_prim_delete_leaves_sealed_history(self):
+        self.depth(9)
+        self.write([P], "a", 4, [4])
+        self.delete([P], ["a"], 6)
+        self.seal(8, INCLUDE, ["a"])
+        self.write([P], "b", 1, [1])
+        self.delete([P], [], 5)
+        self.seal(9)
+        self.assertEqual(self.values([P], "a", 5), {P: 4})
+        self.assertEqual(self.values([P], "b", 5), {})
+
+    def test_delete_floors(self):
+        bad = model.WRITE_FLOOR_VIOLATION
+        self.write([P], "a", 1, [1])
+        self.seal(8, INCLUDE, ["a"])
+        self.seal(2, EXCLUDE, ["a"])
+        self.write([Q], "a", 9, [1])
+        self.delete([R], ["a"], 9)
+        self.delete([P], ["a"], 8, bad)
+        self.delete([P], ["b"], 2, bad)
+        self.delete([R], [], 2, bad)
+        self.delete([P], [], 8, bad)
+        self.delete([Q], [], 8, bad)
+        self.delete([R], [], 8)
+        self.delete([P], [], NEWEST, model.INVALID_ARGUMENT)
+        self.delete([P], ["a", "usd-path"], 1, model.NOT_SUPPORTED)
+        self.delete([], ["a"], 1)
+
+    def test_unsealed_deletes(self):
+        self.write([P], "a", 1, [1])
+        self.seal(1)
+        self.write([Q], "a", 7, [1])
+        self.delete([P, Q, R], [], 5)
+        self.assertEqual(self.values([P], "a", 4), {P: 1})
+        self.assertEqual(self.values([P], "a", 5), model.WRITE_FLOOR_VIOLATION)
+        self.assertEqual(self.values([Q, R], "a", 6), {})
+        self.assertEqual(self.values([P], "b", 6), {})
+        self.delete([R], ["b"], 6)
+        self.assertEqual(self.values([R], "b", 6), model.WRITE_FLOOR_VIOLATION)
+        self.assertEqual(self.values([R], "b", 5), {})
+
+    def test_delete_counts_where_it_takes_effect(self):
+        self.write([P], "a", 1, [1])
+        self.delete([Q], ["a"], 2)
+        self.delete([Q], [], 3)
+        self.seal(3)
+        self.assertEqual(self.model.value_frontier(), 0)
+        self.delete([P, Q], [], 4)
+        self.seal(4)
+        self.assertEqual(self.model.value_frontier(), 4)
+
+    def test_created_again(self):
+        self.write([P], "a", 1, [1])
+        self.delete([P], [], 5)
+        self.write([P], "b", 4, [1], mode=INSERT, want=model.ALREADY_EXISTS)
+        self.write([P], "b", 5, [1], mode=UPDATE, want=model.NOT_FOUND)
+        self.write([P], "a", 4, [1], lanes=3, want=model.INVALID_ARGUMENT)
+        self.write([P], "a", 5, [1], lanes=3, mode=INSERT)
+        self.seal(5)
+        self.assertEqual([g.schema.lanes for g in self.model.read([P], ["a"], 5).groups], [3])
+
+    def test_generation_with_deletes(self):
+        self.depth(9)
+        self.write([P, Q], "a", 1, [1, 1])
+        self.delete([P], ["a"], 2)
+        self.write([P], "a", 2, [2])
+        self.delete([P], [], 3)
+        self.delete([R], [], 4)
+        self.seal(4)
+        self.assertEqual([self.model.generation("a", n) for n in (1, 2, 3, 4)], [1, 1, 2, 2])
+
+    def test_as_of_without_rows(self):
+        self.write([P], "a", 1, [1])
+        self.seal(3, INCLUDE, ["a"])
+        self.assertEqual(self.model.read([P], ["a"], 9).as_of, 3)
+        self.delete([P], ["a"], 4)
+        self.seal(4, INCLUDE, ["a"])
+        self.assertEqual(self.model.read([P], ["a"], 9).as_of, 0)
+
     # Schemas and semantics
 
     def test_schema_conflicts(self):
