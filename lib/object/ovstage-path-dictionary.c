@@ -85,7 +85,7 @@ _ovstage_path_dictionary_get_core (OvstagePathDictionary *self)
  *
  * Gets the token of a string, making it if the string is new.
  *
- * The error is [error@Ovstage.Error.INVALID_ARGUMENT] if @text is empty or no
+ * The error is `OVSTAGE_ERROR_INVALID_ARGUMENT` if @text is empty or no
  * valid UTF-8.
  *
  * Returns: the token, or 0 with @error set
@@ -130,7 +130,7 @@ ovstage_path_dictionary_get_token_string (OvstagePathDictionary *self, OvstageTo
  * Gets the id of a prim path, making it if the path is new.
  *
  * A prim path is `/`, or `/` followed by components, none of them empty, with a
- * single `/` between them. The error is [error@Ovstage.Error.INVALID_ARGUMENT]
+ * single `/` between them. The error is `OVSTAGE_ERROR_INVALID_ARGUMENT`
  * for anything else and for what is no valid UTF-8; its message tells the byte
  * where the fault is.
  *
@@ -173,7 +173,7 @@ ovstage_path_dictionary_dup_path_string (OvstagePathDictionary *self, OvstagePat
  *
  * Makes a list of prim paths from their texts, interning those that are new.
  *
- * The list may be empty. The error is [error@Ovstage.Error.INVALID_ARGUMENT] if
+ * The list may be empty. The error is `OVSTAGE_ERROR_INVALID_ARGUMENT` if
  * an entry is no prim path or repeats another; the message names the entry.
  *
  * Returns: (transfer full): the list, or `NULL` with @error set
@@ -198,8 +198,8 @@ ovstage_path_dictionary_create_path_list (OvstagePathDictionary *self, const cha
  *
  * Makes a list of prim paths from their ids.
  *
- * The list may be empty. The error is [error@Ovstage.Error.INVALID_HANDLE] if
- * an entry is no id of this dictionary, [error@Ovstage.Error.INVALID_ARGUMENT]
+ * The list may be empty. The error is `OVSTAGE_ERROR_INVALID_HANDLE` if
+ * an entry is no id of this dictionary, `OVSTAGE_ERROR_INVALID_ARGUMENT`
  * if it repeats another; the message names the entry.
  *
  * Returns: (transfer full): the list, or `NULL` with @error set

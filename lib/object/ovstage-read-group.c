@@ -334,6 +334,9 @@ ovstage_read_group_get_n_tensors (const OvstageReadGroup *self)
  * [method@Ovstage.ReadGroup.get_data_count] rows, with compact strides. It is
  * read-only and never changes; it may be held for longer than the group.
  *
+ * Its rows need not stand in the order of the prims, and there may be more of
+ * them: prim `i` has row [method@Ovstage.ReadGroup.data_row_index] of `i`.
+ *
  * Returns: (transfer full) (nullable): the tensor; `NULL` if there is no tensor @i
  *
  * Since: 1.0

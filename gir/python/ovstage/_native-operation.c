@@ -664,7 +664,8 @@ static PyMethodDef group_methods[] = {
     PyDoc_STR ("tensor($self, i, /)\n--\n\nTensor i as a DLTensor, with the tuple width as lanes.") },
   { "array", (PyCFunction) group_array, METH_O,
     PyDoc_STR ("array($self, i, /)\n--\n\n"
-               "Tensor i as a flat, read-only numpy view of the base elements. It outlives the group.") },
+               "Tensor i as a flat, read-only numpy view of the base elements. It outlives the group.\n"
+               "Its rows are those of the prims in the order of data_rows, and there may be others.") },
   { "dlpack", PYOVS_METHOD (group_dlpack), METH_FASTCALL | METH_KEYWORDS,
     PyDoc_STR ("dlpack($self, i, *, readonly=True)\n--\n\n"
                "Tensor i for np.from_dlpack() and its like, lanes as one trailing axis. It outlives the group.") },
