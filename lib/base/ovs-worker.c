@@ -7,6 +7,7 @@
 #include "base/ovs-worker.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "base/ovs-debug.h"
 #include "base/ovs-sync.h"
@@ -21,6 +22,7 @@ struct _OvsWorkers
 {
   gint refs; /* (atomic) */
   guint n_threads;
+  pid_t pid; /* of the process whose threads these are */
 
   OvsMutex lock; /* protects all below */
   OvsCond work;  /* a job came, a pause ended, or the end is near */
@@ -45,6 +47,7 @@ ovs_workers_new (guint n_threads)
 
   workers->refs = 1;
   workers->n_threads = MAX (n_threads, 1);
+  workers->pid = getpid ();
   workers->n_allocated = 64;
   workers->jobs = g_new (Job, workers->n_allocated);
   workers->threads = g_ptr_array_new ();
@@ -230,6 +233,10 @@ ovs_workers_stop (OvsWorkers *workers)
 {
   g_autoptr (GPtrArray) threads = NULL;
   guint i;
+
+  /* A child of fork() has none of the threads, and perhaps a lock that one of them held. */
+  if (getpid () != workers->pid)
+    return;
 
   ovs_mutex_lock (&workers->lock);
   workers->stopping = TRUE;

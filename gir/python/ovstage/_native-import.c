@@ -80,13 +80,19 @@ parse_format (const Py_buffer *view, const char *what, OvstageDataType *dtype)
   return TRUE;
 }
 
-/* In elements. FALSE: they are not whole. */
+/* In elements. FALSE: they are not whole. Without any, as from ctypes, the buffer is in row-major order. */
 static gboolean
 get_strides (const Py_buffer *view, gint64 *strides)
 {
+  gint64 stride = 1;
   int i;
 
-  for (i = 0; i < view->ndim; i++)
+  for (i = view->ndim - 1; i >= 0 && view->strides == NULL; i--)
+    {
+      strides[i] = stride;
+      stride *= view->shape[i];
+    }
+  for (i = 0; i < view->ndim && view->strides != NULL; i++)
     {
       if (view->strides[i] % view->itemsize != 0 && view->shape[i] > 1)
         return FALSE;
@@ -205,6 +211,7 @@ import_array_struct (PyObject *object, OvstageTensor **tensor, gboolean *read_on
   PyObject *capsule = PyObject_GetAttr (object, pyovs.str_array_struct);
   gint64 shape[PyBUF_MAX_NDIM], strides[PyBUF_MAX_NDIM];
   ArrayStruct *array = capsule != NULL ? PyCapsule_GetPointer (capsule, NULL) : NULL;
+  PyObject *owner;
   OvstageDataType dtype;
   GError *error = NULL;
   gboolean fits = FALSE;
@@ -230,8 +237,15 @@ import_array_struct (PyObject *object, OvstageTensor **tensor, gboolean *read_on
   dtype = (OvstageDataType) { code, array->item_size * 8, 1 };
   *read_only = !(array->flags & ARRAY_WRITABLE);
   fits = TRUE;
-  *tensor = ovstage_tensor_new_take (array->data, kDLCPU, 0, &dtype, shape, array->n_dims, strides, release_object,
-                                     Py_NewRef (object), &error);
+  /* What the capsule describes need not be what the object holds. */
+  owner = PyTuple_Pack (2, object, capsule);
+  if (owner == NULL)
+    {
+      fits = FALSE;
+      PyErr_Clear ();
+      goto out;
+    }
+  *tensor = ovstage_tensor_new_take (array->data, kDLCPU, 0, &dtype, shape, array->n_dims, strides, release_object, owner, &error);
   if (*tensor == NULL)
     pyovs_refuse_gerror (refusal, error);
 
@@ -343,6 +357,8 @@ get_device_type (PyObject *object)
     return -1;
   result = PyNumber_AsSsize_t (first, PyExc_ValueError);
   Py_DECREF (first);
+  if (result < 0 && !PyErr_Occurred ())
+    PyErr_Format (PyExc_BufferError, "__dlpack_device__() gave the device type %lld", (long long) result);
   return result;
 }
 
@@ -534,7 +550,12 @@ map_from_tensor (PyovsIndexMap *map, OvstageTensor *tensor)
       map->values = (const guint32 *) data;
       return TRUE;
     }
-  map->own = g_new (guint32, MAX (map->n, 1));
+  map->own = g_try_new (guint32, MAX (map->n, 1));
+  if (map->own == NULL)
+    {
+      PyErr_NoMemory ();
+      return FALSE;
+    }
   map->values = map->own;
   for (i = 0; i < map->n; i++)
     {
@@ -636,7 +657,12 @@ mask_from_tensor (PyovsMask *mask, OvstageTensor *tensor)
   mask->n = ovstage_tensor_get_shape (tensor, NULL)[0];
   if (dtype->code == kDLBool && dtype->bits == 8)
     {
-      mask->own = g_new0 (guint64, mask->n / 64 + 1);
+      mask->own = g_try_new0 (guint64, mask->n / 64 + 1);
+      if (mask->own == NULL)
+        {
+          PyErr_NoMemory ();
+          return FALSE;
+        }
       mask->words = mask->own;
       pack_bools (mask->own, data, stride, mask->n);
       return TRUE;
@@ -649,7 +675,12 @@ mask_from_tensor (PyovsMask *mask, OvstageTensor *tensor)
           mask->words = (const guint64 *) data;
           return TRUE;
         }
-      mask->own = g_new (guint64, MAX (mask->n, 1));
+      mask->own = g_try_new (guint64, MAX (mask->n, 1));
+      if (mask->own == NULL)
+        {
+          PyErr_NoMemory ();
+          return FALSE;
+        }
       mask->words = mask->own;
       for (i = 0; i < mask->n; i++)
         memcpy (mask->own + i, data + (gint64) i * stride * 8, 8);

@@ -537,7 +537,8 @@ group_prim_index (PyovsGroup *self, PyObject *object)
   OvstageReadGroup *group = get_group (self);
   guint32 i;
 
-  if (group == NULL || !pyovs_as_index (object, "i", ovstage_read_group_get_prim_count (group), &i))
+  if (group == NULL || !pyovs_as_index (object, "i", ovstage_read_group_get_prim_count (group), &i) ||
+      (group = get_group (self)) == NULL) /* __index__() may have released it */
     return NULL;
   return PyLong_FromUnsignedLong (ovstage_read_group_prim_index (group, i));
 }
@@ -548,7 +549,8 @@ group_data_row_index (PyovsGroup *self, PyObject *object)
   OvstageReadGroup *group = get_group (self);
   guint32 i;
 
-  if (group == NULL || !pyovs_as_index (object, "i", ovstage_read_group_get_prim_count (group), &i))
+  if (group == NULL || !pyovs_as_index (object, "i", ovstage_read_group_get_prim_count (group), &i) ||
+      (group = get_group (self)) == NULL) /* __index__() may have released it */
     return NULL;
   return PyLong_FromUnsignedLong (ovstage_read_group_data_row_index (group, i));
 }
@@ -560,7 +562,8 @@ make_tensor (PyovsGroup *self, PyObject *object, PyTypeObject *type)
   OvstageTensor *tensor;
   guint32 i;
 
-  if (group == NULL || !pyovs_as_index (object, "i", ovstage_read_group_get_n_tensors (group), &i))
+  if (group == NULL || !pyovs_as_index (object, "i", ovstage_read_group_get_n_tensors (group), &i) ||
+      (group = get_group (self)) == NULL) /* __index__() may have released it */
     return NULL;
   tensor = ovstage_read_group_ref_tensor (group, i);
   if (tensor == NULL)

@@ -179,6 +179,7 @@ note_failure (PyovsStage *self, guint64 id)
 static void
 sweep_pending (PyovsStage *self)
 {
+  g_autoptr (GPtrArray) done = g_ptr_array_new_with_free_func (g_object_unref);
   guint from, to = 0;
 
   for (from = 0; from < self->pending->len; from++)
@@ -192,9 +193,9 @@ sweep_pending (PyovsStage *self)
         }
       if (ovstage_operation_get_error (op) != NULL)
         note_failure (self, ovstage_operation_get_id (op));
-      g_object_unref (op);
+      g_ptr_array_add (done, op);
     }
-  /* The rest was moved or unreferenced. */
+  /* The rest was moved, or is let go of below: that may run Python, which may come back here. */
   self->pending->len = to;
   self->sweep_at = MAX (64, 2 * to);
 }
@@ -204,6 +205,7 @@ static void
 close_stage (PyovsStage *self, gboolean dispose)
 {
   OvstageStage *stage = g_steal_pointer (&self->stage);
+  GPtrArray *rest;
 
   if (stage == NULL)
     return;
@@ -216,7 +218,9 @@ close_stage (PyovsStage *self, gboolean dispose)
   g_object_unref (stage);
   Py_END_ALLOW_THREADS
   sweep_pending (self);
-  g_ptr_array_set_size (self->pending, 0);
+  rest = self->pending;
+  self->pending = g_ptr_array_new_with_free_func (g_object_unref);
+  g_ptr_array_unref (rest);
 }
 
 void

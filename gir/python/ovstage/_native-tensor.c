@@ -814,6 +814,11 @@ fold_lanes (Shape *shape, PyObject *object)
       PyErr_Format (PyExc_TypeError, "dtype: a DLDataType is needed, not %s", Py_TYPE (object)->tp_name);
       return FALSE;
     }
+  if (PyTuple_GET_SIZE (object) != 3)
+    {
+      PyErr_SetString (PyExc_ValueError, "dtype: it has not the three fields code, bits and lanes");
+      return FALSE;
+    }
   if (!pyovs_as_uint (PyTuple_GetItem (object, 0), "dtype.code", G_MAXUINT8, &code) ||
       !pyovs_as_uint (PyTuple_GetItem (object, 1), "dtype.bits", G_MAXUINT8, &bits) ||
       !pyovs_as_uint (PyTuple_GetItem (object, 2), "dtype.lanes", G_MAXUINT16, &lanes))
