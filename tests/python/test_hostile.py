@@ -103,6 +103,12 @@ class Hostile(unittest.TestCase):
             stage.advance_write_floor(ordinal)
         stage.wait_op(1)
 
+    def test_lone_surrogates(self):
+        for path in ("/\ud800", "/a/\udfff/b"):
+            with self.assertRaises(ovstage.OvxError) as raised:
+                self.paths.create_path_list_from_strings([path])
+            self.assertEqual(raised.exception.code, ovstage.ErrorCode.INVALID_ARGUMENT)
+
     def test_child_of_a_fork_ends(self):
         query = self.stage.query_from_path_list(
             self.paths.create_path_list_from_strings([f"/many/p{i}" for i in range(100000)])

@@ -136,7 +136,7 @@ class Dictionary(StageCase):
             self.paths.token_to_string("3")
         with self.assertRaisesRegex(ValueError, "token"):
             self.paths.token_to_string(-1)
-        with self.assertRaises(UnicodeEncodeError):
+        with self.assertRaisesRegex(OvxError, "surrogate"):
             self.paths.intern_token("\udc80")
 
     def test_paths(self):

@@ -250,6 +250,15 @@ as_text (PyObject *object, const char *name)
       return NULL;
     }
   text = PyUnicode_AsUTF8AndSize (object, &n);
+  if (text == NULL && PyErr_ExceptionMatches (PyExc_UnicodeEncodeError))
+    {
+      char *message = g_strdup_printf ("%s: a lone surrogate is in it, which no UTF-8 has", name);
+
+      PyErr_Clear ();
+      pyovs_raise (pyovs.ovx_error, OVSTAGE_ERROR_INVALID_ARGUMENT, message);
+      g_free (message);
+      return NULL;
+    }
   if (text != NULL && strlen (text) != (gsize) n)
     {
       char *message = g_strdup_printf ("%s: \"%s\" is followed by a NUL character", name, text);
