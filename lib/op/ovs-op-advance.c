@@ -4,6 +4,8 @@
 
 #include "config.h"
 
+#include <stdlib.h>
+
 #include "op/ovs-op-private.h"
 
 #include "base/ovs-debug.h"
@@ -372,6 +374,14 @@ check_advance (OvsStage *stage, guint64 ordinal, OvstageScope scope, const guint
   return TRUE;
 }
 
+static int
+compare_tokens (gconstpointer a, gconstpointer b)
+{
+  guint32 x = *(const guint32 *) a, y = *(const guint32 *) b;
+
+  return x < y ? -1 : x > y;
+}
+
 OvsOp *
 ovs_stage_advance (OvsStage *stage, guint64 ordinal, OvstageScope scope, const guint64 *attributes, gsize n_attributes)
 {
@@ -390,6 +400,7 @@ ovs_stage_advance (OvsStage *stage, guint64 ordinal, OvstageScope scope, const g
   advance->n_attributes = n_attributes;
   for (gsize i = 0; i < n_attributes; i++)
     advance->attributes[i] = (guint32) attributes[i];
+  qsort (advance->attributes, n_attributes, sizeof (guint32), compare_tokens);
   advance->wanted = stage->floor_wanted != NULL && stage->floor_wanted (stage->floor_data);
 
   ovs_stage_lock (stage);

@@ -70,9 +70,19 @@ ovs_floors_get_global (const OvsFloors *floors)
 static gboolean
 is_listed (const guint32 *attributes, gsize n_attributes, guint32 attribute)
 {
-  for (gsize i = 0; i < n_attributes; i++)
-    if (attributes[i] == attribute)
-      return TRUE;
+  gsize low = 0, high = n_attributes;
+
+  while (low < high)
+    {
+      gsize middle = low + (high - low) / 2;
+
+      if (attributes[middle] == attribute)
+        return TRUE;
+      if (attributes[middle] < attribute)
+        low = middle + 1;
+      else
+        high = middle;
+    }
   return FALSE;
 }
 

@@ -25,6 +25,7 @@ void ovs_floors_copy (OvsFloors *floors, const OvsFloors *from);
 guint64 ovs_floors_get (const OvsFloors *floors, guint32 attribute);
 /* The lowest of all: never falls. */
 guint64 ovs_floors_get_global (const OvsFloors *floors);
+/* Here and below, @attributes ascend; one may stand there twice. */
 void ovs_floors_raise (OvsFloors *floors, OvstageScope scope, const guint32 *attributes, gsize n_attributes, guint64 ordinal);
 
 /* Whether an advance of this scope moves @attribute, or attributes at large. */
