@@ -330,7 +330,7 @@ ovstage_stage_class_init (OvstageStageClass *klass)
   /**
    * OvstageStage:name:
    *
-   * A name for messages and debuggers. Need not be unique.
+   * A name for messages and debuggers. Need not be unique. `NULL` by default.
    *
    * Since: 1.0
    */
@@ -340,8 +340,8 @@ ovstage_stage_class_init (OvstageStageClass *klass)
    * OvstageStage:history-depth:
    *
    * How many sealed versions of a column are kept, counted in ordinals at which it
-   * changed. With 1, only the newest; reads at older ordinals then give
-   * `OVSTAGE_ERROR_OUT_OF_RANGE`.
+   * changed. With 1, the default, only the newest; reads at older ordinals then give
+   * `OVSTAGE_ERROR_OUT_OF_RANGE`. At least 1.
    *
    * Since: 1.0
    */
@@ -351,7 +351,7 @@ ovstage_stage_class_init (OvstageStageClass *klass)
    * OvstageStage:queue-capacity:
    *
    * How many operations may be unfinished at a time. A request past it is refused
-   * with `OVSTAGE_ERROR_QUEUE_FULL`.
+   * with `OVSTAGE_ERROR_QUEUE_FULL`. At least 1; 4096 by default.
    *
    * Since: 1.0
    */
@@ -361,7 +361,7 @@ ovstage_stage_class_init (OvstageStageClass *klass)
    * OvstageStage:change-budget:
    *
    * How many bytes are spent, for each attribute, on what changed at which ordinal.
-   * 0 lets the stage choose.
+   * 0, the default, lets the stage choose: a share of what the attribute holds.
    *
    * Since: 1.0
    */
@@ -371,7 +371,8 @@ ovstage_stage_class_init (OvstageStageClass *klass)
    * OvstageStage:staging-budget:
    *
    * How many bytes of values may be written and not yet sealed. A write past it is
-   * refused with `OVSTAGE_ERROR_OUT_OF_MEMORY`. 0 lets the stage choose.
+   * refused with `OVSTAGE_ERROR_OUT_OF_MEMORY`. 0, the default, is half of the
+   * machine's memory.
    *
    * Since: 1.0
    */
