@@ -95,10 +95,24 @@ typedef struct
   guint32 attributes[];
 } OvsAdvance;
 
+/* Attributes that nobody writes, in the order of the reserved names. */
+typedef enum
+{
+  OVS_BUILTIN_NONE,
+  OVS_BUILTIN_PATH,
+  OVS_BUILTIN_PARENT,
+  OVS_BUILTIN_CHILDREN,
+  OVS_BUILTIN_ACTIVE,
+} OvsBuiltinKind;
+
+/* One of them, as a read took it. */
+typedef struct _OvsBuiltin OvsBuiltin;
+
 /* One column of one attribute, as a read took it. */
 typedef struct
 {
   guint32 attribute;
+  OvsBuiltin *builtin; /* (owned) (nullable) then only attribute and floor count */
   guint64 floor;
   guint64 generation;
   guint64 newest;      /* its newest change; 0: to be found among deltas */
@@ -116,6 +130,7 @@ typedef struct
   OvsQuery *query;       /* (nullable) lent by the caller, while it submits */
   guint64 ordinal;
   guint64 as_of;
+  GPtrArray *builtins; /* (owned) (nullable) OvsBuiltin of each attribute that is one, as it was booked */
   GArray *taken; /* (owned) (nullable) OvsTaken */
   OvsTaken first_taken; /* the only one, when taken is NULL and n_taken 1 */
   guint n_taken;
@@ -148,6 +163,7 @@ struct _OvsStage
   OvsFold *spare_fold; /* (owned) (nullable) of an advance that is over */
   guint32 *live;     /* (owned) by path id: attributes that live on it, at the head */
   gsize n_live;
+  guint64 n_existence_changes; /* how often a prim came into being or ceased to be */
   OvsDeletes *prim_deletes; /* (owned) above the lowest sealed floor */
   GArray *structure_log; /* (owned) OvsStructureChange above the lowest sealed floor: empty while all are sealed together */
   GHashTable *layouts; /* (owned) path list -> (owned) OvsLayout that begins with it */
@@ -224,6 +240,16 @@ void ovs_stage_set_dirty (OvsStage *stage, OvsAttr *attr);
 /* At this ordinal and above, the head of @attr (nullable) tells what exists. */
 guint64 ovs_stage_get_structure_max (OvsStage *stage, OvsAttr *attr);
 void ovs_stage_add_live (OvsStage *stage, guint32 prim, gint by);
+
+/* Whether a prim exists, as of all that was submitted. */
+static inline gboolean
+ovs_stage_has_prim (const OvsStage *stage, guint32 prim)
+{
+  return prim < stage->n_live && stage->live[prim] > 0;
+}
+
+/* NULL without memory. */
+OvsBuiltin *ovs_builtin_take (OvsStage *stage, guint32 attribute, OvstagePathList *list, GError **error);
 /* A new reference; NULL without memory. */
 OvsBinding *ovs_stage_bind (OvsStage *stage, OvsQuery *query, OvsLayout *layout);
 /* Refused: no memory for another operation in the queue. */
@@ -237,5 +263,9 @@ gboolean ovs_stage_check_attribute (OvsStage *stage, guint64 attribute, GError *
 gboolean ovs_stage_check_writable (OvsStage *stage, guint32 attribute, GError **error);
 gboolean ovs_check_ordinal (guint64 ordinal, const char *what, GError **error);
 gboolean ovs_check_placement (const OvstagePlacement *placement, GError **error);
+/* No lock held for these: NULL if no prim has a row. Once. */
+OvstageReadGroup *ovs_builtin_new_group (OvsBuiltin *builtin, OvstagePathList *list, guint64 as_of, guint64 floor);
+void ovs_builtin_free (OvsBuiltin *builtin); /* (nullable) */
+OvsBuiltinKind ovs_stage_get_builtin (OvsStage *stage, guint32 token);
 /* The name of an attribute, for messages. */
 const char *ovs_stage_name (OvsStage *stage, guint32 token);

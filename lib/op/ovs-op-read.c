@@ -11,6 +11,7 @@
 static void
 clear_taken (OvsTaken *taken)
 {
+  g_clear_pointer (&taken->builtin, ovs_builtin_free);
   g_clear_pointer (&taken->deltas, g_ptr_array_unref);
   g_clear_pointer (&taken->wanted, g_ptr_array_unref);
   g_clear_pointer (&taken->version, ovs_version_unref);
@@ -31,6 +32,7 @@ void
 ovs_read_clear (OvsRead *read)
 {
   drop_taken (read);
+  g_clear_pointer (&read->builtins, g_ptr_array_unref);
   g_clear_pointer (&read->list, ovs_path_list_unref);
 }
 
@@ -207,6 +209,26 @@ bind (OvsRead *read, OvsLayout *layout, GError **error)
   return binding;
 }
 
+/* Stage lock held. Those among the attributes that are built in, as of now. */
+static gboolean
+take_builtins (OvsRead *read, GError **error)
+{
+  for (gsize i = 0; i < read->n_attributes; i++)
+    {
+      OvsBuiltin *builtin;
+
+      if (ovs_stage_get_builtin (read->op.stage, read->attributes[i]) == OVS_BUILTIN_NONE)
+        continue;
+      builtin = ovs_builtin_take (read->op.stage, read->attributes[i], read->list, error);
+      if (builtin == NULL)
+        return FALSE;
+      if (read->builtins == NULL)
+        read->builtins = g_ptr_array_new_with_free_func ((GDestroyNotify) ovs_builtin_free);
+      g_ptr_array_add (read->builtins, builtin);
+    }
+  return TRUE;
+}
+
 /* Stage lock held. The versions of one attribute as of its share of the ordinal. */
 static gboolean
 take_attribute (OvsRead *read, guint32 token, GError **error)
@@ -264,6 +286,7 @@ take (OvsRead *read, GError **error)
 {
   OvsStage *stage = read->op.stage;
   guint64 lowest = G_MAXUINT64;
+  guint n_builtins = 0;
 
   for (gsize i = 0; i < read->n_attributes; i++)
     if (attribute_exists (ovs_stage_get_attr (stage, read->attributes[i])))
@@ -271,8 +294,19 @@ take (OvsRead *read, GError **error)
   read->as_of = MIN (read->ordinal, lowest != G_MAXUINT64 ? lowest : ovs_floors_get_global (&stage->sealed));
 
   for (gsize i = 0; i < read->n_attributes && read->list->n > 0; i++)
-    if (!take_attribute (read, read->attributes[i], error))
-      return FALSE;
+    {
+      guint32 token = read->attributes[i];
+      OvsTaken taken = { .attribute = token, .floor = ovs_floors_get (&stage->sealed, token) };
+
+      if (ovs_stage_get_builtin (stage, token) == OVS_BUILTIN_NONE)
+        {
+          if (!take_attribute (read, token, error))
+            return FALSE;
+          continue;
+        }
+      taken.builtin = g_steal_pointer (&read->builtins->pdata[n_builtins++]);
+      add_taken (read, &taken);
+    }
   return TRUE;
 }
 
@@ -383,8 +417,8 @@ add_deps (OvsRead *read)
   for (GList *link = read->op.stage->pending.head; link != NULL; link = link->next)
     {
       OvsOp *op = link->data;
-      /* Without attributes, what it tells is the global floor, which any advance may raise. */
-      gboolean meets = read->n_attributes == 0;
+      /* Without attributes that are stored, what it tells is the global floor, which any advance may raise. */
+      gboolean meets = read->n_attributes == (read->builtins != NULL ? read->builtins->len : 0);
 
       if (op->kind != OVS_OP_ADVANCE)
         continue;
@@ -407,6 +441,8 @@ book (OvsRead *read, GError **error)
     for (gsize i = 0; i < read->n_attributes; i++)
       if (!check_unsealed (read, read->attributes[i], error))
         return FALSE;
+  if (!take_builtins (read, error))
+    return FALSE;
   if (stage->pending.length > 0)
     {
       add_deps (read);
@@ -443,16 +479,11 @@ check_read (OvsStage *stage, OvsOp *query, const guint64 *attributes, gsize n_at
       }
   if (range->has_start_ordinal)
     return ovs_fail (error, OVSTAGE_ERROR_NOT_SUPPORTED, "ordinal range: it has a start, expected a snapshot");
+  for (gsize i = 0; i < n_attributes; i++)
+    if (ovs_stage_get_builtin (stage, (guint32) attributes[i]) >= OVS_BUILTIN_CHILDREN)
+      return ovs_fail (error, OVSTAGE_ERROR_NOT_SUPPORTED, "attributes[%" G_GSIZE_FORMAT "]: '%s' cannot be read", i,
+                       ovs_stage_name (stage, (guint32) attributes[i]));
   return TRUE;
-}
-
-static gboolean
-is_built_in (OvsStage *stage, guint32 token)
-{
-  for (guint i = 0; i < 4; i++)
-    if (token == stage->reserved[i])
-      return TRUE;
-  return FALSE;
 }
 
 OvsOp *
@@ -475,14 +506,8 @@ ovs_stage_read (OvsStage *stage, OvsOp *query, const guint64 *attributes, gsize 
 
       for (gsize j = 0; j < read->n_attributes && !known; j++)
         known = read->attributes[j] == token;
-      if (known)
-        continue;
-      if (is_built_in (stage, token))
-        {
-          ovs_fail (&error, OVSTAGE_ERROR_NOT_SUPPORTED, "attribute '%s' is built in and cannot be read", ovs_stage_name (stage, token));
-          return ovs_op_end_new (&read->op, error);
-        }
-      read->attributes[read->n_attributes++] = token;
+      if (!known)
+        read->attributes[read->n_attributes++] = token;
     }
 
   read->query = (OvsQuery *) query;
@@ -515,6 +540,8 @@ new_group (OvsRead *read, OvsTaken *taken)
   OvstageReadGroup *group;
   OvsPlaces *places = NULL;
 
+  if (taken->builtin != NULL)
+    return ovs_builtin_new_group (taken->builtin, read->list, read->as_of, taken->floor);
   if (binding->rows != NULL || version->live != NULL || (guint64) binding->first + binding->n > version->n_rows)
     {
       places = ovs_binding_get_places (taken->binding, version);

@@ -320,6 +320,8 @@ ovs_stage_get_structure_max (OvsStage *stage, OvsAttr *attr)
 void
 ovs_stage_add_live (OvsStage *stage, guint32 prim, gint by)
 {
+  gboolean was_there;
+
   if (prim >= stage->n_live)
     {
       gsize n = MAX ((gsize) prim + 1, stage->n_live + stage->n_live / 2);
@@ -329,7 +331,9 @@ ovs_stage_add_live (OvsStage *stage, guint32 prim, gint by)
       memset (stage->live + stage->n_live, 0, sizeof (guint32) * (n - stage->n_live));
       stage->n_live = n;
     }
+  was_there = stage->live[prim] > 0;
   stage->live[prim] += (guint32) by;
+  stage->n_existence_changes += was_there != (stage->live[prim] > 0);
 }
 
 OvsBinding *
