@@ -10,7 +10,7 @@
 typedef struct
 {
   guint64 ordinal;
-  OvsWriteSet *set; /* (nullable) NULL: rows only moved away */
+  const OvsWriteSet *set; /* (nullable) NULL: rows only moved away */
   OvsBits *live;    /* (owned) (nullable) afterwards */
   guint32 n_rows;
   guint32 n_live;

@@ -162,8 +162,9 @@ log_whole_run (OvsFold *fold, const OvsWriteSet *set)
 static gboolean
 add_part (OvsFold *fold, OvsFoldStep *step, const OvsWriteSet *set, const OvsPart *part, gboolean *changed)
 {
-  const guint32 *rows = ovs_part_get_rows (part);
-  guint32 end = ovs_part_get_end (part);
+  g_autofree guint32 *scratch = NULL;
+  const guint32 *rows = ovs_part_peek_rows (part, &scratch);
+  guint32 end = ovs_part_get_end (part, rows);
 
   if (step->live == NULL && end <= step->n_rows)
     return TRUE;
@@ -241,7 +242,8 @@ remove_prim (OvsFoldAttr *attr, OvsColumn *column, guint64 ordinal, guint32 prim
 static gboolean
 move_part (OvsFold *fold, OvsFoldAttr *attr, const OvsWriteSet *set, const OvsPart *part, gboolean *changed)
 {
-  const guint32 *rows = ovs_part_get_rows (part);
+  g_autofree guint32 *scratch = NULL;
+  const guint32 *rows = ovs_part_peek_rows (part, &scratch);
 
   for (guint c = 0; c < attr->attr->columns->len; c++)
     {

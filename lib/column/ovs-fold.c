@@ -133,16 +133,29 @@ part_covers (const OvsFoldColumn *column, const OvsFoldStep *step, const OvsPart
   return part->capacity == 0 && !column->moved && part->n == step->n_live;
 }
 
-/* The bytes of a covering run, number @p of step @i, can be those of step @s. What was handed over is never written. */
+/* Whether bytes follow part @p of step @from, up to step @s. */
 static gboolean
-can_become_version (const OvsFoldColumn *column, guint i, guint p, guint s, gsize size)
+has_parts (const OvsFoldColumn *column, guint from, guint p, guint s)
+{
+  for (guint i = from; i <= s; i++, p = 0)
+    if (column->steps[i].set != NULL && column->steps[i].set->n_parts > p)
+      return TRUE;
+  return FALSE;
+}
+
+/* The bytes of a covering run, number @p of step @i, can be those of step @s. What was handed over is never written,
+ * nor what a peek holds. */
+static gboolean
+can_become_version (const OvsFold *fold, const OvsFoldColumn *column, guint i, guint p, guint s, gsize size)
 {
   const OvsWriteSet *set = column->steps[i].set;
   const OvsPart *part = &set->parts[p];
 
   if (part->rows != NULL || part->values->capacity < size)
     return FALSE;
-  return part->values->origin == OVS_BUFFER_POOL || (i == s && p + 1 == set->n_parts);
+  if (!has_parts (column, i, p + 1, s))
+    return TRUE;
+  return !fold->context.is_peek && part->values->origin == OVS_BUFFER_POOL && ovs_buffer_is_exclusive (part->values);
 }
 
 static gboolean
@@ -154,15 +167,6 @@ may_fold_in_place (const OvsVersion *base, gboolean keep_base, gsize size)
     return FALSE;
   return !keep_base && base->values->origin == OVS_BUFFER_POOL && g_atomic_int_get (&base->refs) == 1 &&
          ovs_buffer_is_exclusive (base->values) && base->values->capacity >= size;
-}
-
-static gboolean
-has_parts (const OvsFoldColumn *column, guint from, guint s)
-{
-  for (guint i = from; i <= s; i++)
-    if (column->steps[i].set != NULL && column->steps[i].set->n_parts > 0)
-      return TRUE;
-  return FALSE;
 }
 
 /* Finds where the bytes of step @s come from, after those of step @previous (-1: the current version), and makes its
@@ -195,7 +199,7 @@ plan_version (OvsFold *fold, OvsFoldColumn *column, gint previous, guint s)
           step->base = NULL;
           step->from_step = i - 1;
           step->from_part = p - 1;
-          if (can_become_version (column, i - 1, p - 1, s, size))
+          if (can_become_version (fold, column, i - 1, p - 1, s, size))
             {
               values = ovs_buffer_ref (part->values);
               step->from_part = p; /* its bytes are there */
@@ -206,7 +210,7 @@ plan_version (OvsFold *fold, OvsFoldColumn *column, gint previous, guint s)
         }
     }
 
-  if (values == NULL && base != NULL && base->n_rows == step->n_rows && !has_parts (column, step->from_step, s))
+  if (values == NULL && base != NULL && base->n_rows == step->n_rows && !has_parts (column, step->from_step, 0, s))
     {
       /* Rows went, and no bytes came. */
       values = ovs_buffer_ref (base->values);
@@ -233,7 +237,7 @@ plan_version (OvsFold *fold, OvsFoldColumn *column, gint previous, guint s)
       for (guint p = i == step->from_step ? step->from_part : 0; set != NULL && p < set->n_parts; p++)
         fold->work += (gsize) set->parts[p].n * target->row_size;
     }
-  version = g_steal_pointer (&target->spare_version);
+  version = !fold->context.is_peek ? g_steal_pointer (&target->spare_version) : NULL;
   step->version = ovs_version_renew (version != NULL ? version : g_new (OvsVersion, 1), &target->schema, target->row_size, step->ordinal,
                                      target->layout, step->n_rows, step->n_live,
                                      step->live != NULL ? ovs_bits_ref (step->live) : NULL, values);
@@ -249,7 +253,7 @@ plan_column (OvsFold *fold, OvsFoldAttr *attr, OvsFoldColumn *column, GError **e
 
   for (guint i = column->n_steps - MIN (column->n_steps, depth); i < column->n_steps; i++)
     column->steps[i].keep = TRUE;
-  column->keep_base = column->n_steps < depth;
+  column->keep_base = column->n_steps < depth || fold->context.is_peek;
   for (guint i = 0; i < fold->context.n_pins; i++)
     {
       const OvsVersion *current = ovs_column_get_current (column->column);
@@ -263,11 +267,12 @@ plan_column (OvsFold *fold, OvsFoldAttr *attr, OvsFoldColumn *column, GError **e
       if (!column->steps[i].keep)
         continue;
       if (!plan_version (fold, column, previous, i))
-        return ovs_fail (error, OVSTAGE_ERROR_OUT_OF_MEMORY, "advance: no memory for %u rows of %u bytes",
+        return ovs_fail (error, OVSTAGE_ERROR_OUT_OF_MEMORY, "no memory for %u rows of %u bytes",
                          column->steps[i].n_rows, column->column->row_size);
       previous = (gint) i;
     }
-  ovs_fold_plan_compaction (fold, attr, column);
+  if (!fold->context.is_peek)
+    ovs_fold_plan_compaction (fold, attr, column);
   return TRUE;
 }
 
@@ -292,7 +297,7 @@ ovs_fold_plan (OvsFold *fold, OvsAttr *attr, guint64 floor, guint64 ordinal, GEr
   fold->attrs = fold_attr;
 
   if (!(deletes ? ovs_fold_plan_entries (fold, fold_attr, floor) : ovs_fold_plan_sets (fold, fold_attr)))
-    return ovs_fail (error, OVSTAGE_ERROR_OUT_OF_MEMORY, "advance: no memory for the rows of an attribute");
+    return ovs_fail (error, OVSTAGE_ERROR_OUT_OF_MEMORY, "no memory for the rows of an attribute");
   for (OvsFoldColumn *column = fold_attr->columns; column != NULL; column = column->next)
     {
       if (column->n_steps == 0)

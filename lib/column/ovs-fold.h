@@ -31,6 +31,7 @@ typedef struct
   guint n_pins;         /* up to OVS_FOLD_MAX_PINS */
   guint64 lowest_floor; /* of all attributes, once this is published */
   const OvsDeletes *prim_deletes;
+  gboolean is_peek;     /* it is never published, and writes to nothing that is there */
 } OvsFoldContext;
 
 /* Prims that came to carry an attribute, or ceased to, at an ordinal that is sealed while writes of other attributes may

@@ -171,6 +171,38 @@ ovs_write_set_free (OvsWriteSet *set)
     g_free (set);
 }
 
+OvsWriteSet *
+ovs_write_set_freeze (const OvsWriteSet *set)
+{
+  OvsWriteSet *frozen = g_new (OvsWriteSet, 1);
+
+  *frozen = *set;
+  frozen->parts_capacity = set->n_parts;
+  frozen->parts = set->n_parts == 1 ? &frozen->first_part : g_new (OvsPart, set->n_parts);
+  for (guint i = 0; i < set->n_parts; i++)
+    {
+      OvsPart *part = &frozen->parts[i];
+
+      *part = set->parts[i];
+      if (part->rows != NULL)
+        ovs_buffer_ref (part->rows);
+      if (part->promise != NULL)
+        ovs_row_promise_ref (part->promise);
+      ovs_buffer_ref (part->values);
+    }
+  return frozen;
+}
+
+void
+ovs_write_set_free_frozen (OvsWriteSet *frozen)
+{
+  for (guint i = 0; i < frozen->n_parts; i++)
+    clear_part (&frozen->parts[i]);
+  if (frozen->parts != &frozen->first_part)
+    g_free (frozen->parts);
+  g_free (frozen);
+}
+
 static gsize
 part_bytes (const OvsPart *part)
 {
@@ -294,11 +326,11 @@ ovs_write_set_close_part (OvsWriteSet *set)
 }
 
 guint32
-ovs_part_get_end (const OvsPart *part)
+ovs_part_get_end (const OvsPart *part, const guint32 *rows)
 {
   if (part->n == 0)
     return 0;
-  if (part->rows == NULL)
+  if (rows == NULL)
     return part->first + part->n;
-  return ovs_cpu_max_u32 (ovs_part_get_rows (part), part->n) + 1;
+  return ovs_cpu_max_u32 (rows, part->n) + 1;
 }

@@ -81,6 +81,9 @@ typedef struct
 
 OvsWriteSet *ovs_write_set_new (OvsColumn *column, guint64 ordinal);
 void ovs_write_set_free (OvsWriteSet *set);
+/* The set as it is now, with references to its buffers: it may then grow, be replaced or be sealed. */
+OvsWriteSet *ovs_write_set_freeze (const OvsWriteSet *set);
+void ovs_write_set_free_frozen (OvsWriteSet *frozen);
 
 /* Takes @rows and @values, refs @promise (nullable). @n_head_rows: no part of the set targets a row from there on. Drops the parts that the new one
  * overwrites whole. */
@@ -106,5 +109,5 @@ ovs_part_get_rows (const OvsPart *part)
 /* At any time. @scratch: (out) freed by the caller, if not NULL. */
 const guint32 *ovs_part_peek_rows (const OvsPart *part, guint32 **scratch);
 
-/* One past the highest row it targets. */
-guint32 ovs_part_get_end (const OvsPart *part);
+/* One past the highest row it targets. @rows: (nullable) its row numbers. */
+guint32 ovs_part_get_end (const OvsPart *part, const guint32 *rows);

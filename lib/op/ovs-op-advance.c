@@ -129,6 +129,7 @@ plan (OvsAdvance *advance, GError **error)
       if (ovs_advance_covers (advance, attr->token) &&
           !ovs_fold_plan (advance->fold, attr, ovs_floors_get (&stage->sealed, attr->token), advance->ordinal, error))
         {
+          g_prefix_error (error, "advance: ");
           g_clear_pointer (&advance->fold, ovs_fold_free);
           return FALSE;
         }

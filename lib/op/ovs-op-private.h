@@ -29,6 +29,7 @@
 #include "base/ovs-sync.h"
 #include "base/ovs-worker.h"
 #include "column/ovs-fold.h"
+#include "column/ovs-peek.h"
 #include "op/ovs-stage.h"
 #include "order/ovs-write-floor.h"
 #include "query/ovs-binding.h"
@@ -213,6 +214,9 @@ ovs_op_book (OvsOp *op)
 }
 
 void ovs_op_set_pending (OvsOp *op);
+/* Whatever ovs_peek_run() on the attribute has to wait for: the bytes of pending writes at or below @ordinal, and an advance
+ * that folds now. */
+void ovs_op_add_peek_deps (OvsOp *op, guint32 attribute, guint64 ordinal);
 void ovs_op_add_dep (OvsOp *op, OvsOp *dep);
 /* Undoes ovs_op_add_dep() for an operation that is refused after all. */
 void ovs_op_drop_deps (OvsOp *op);
@@ -237,6 +241,8 @@ OvsAttr *ovs_stage_get_attr (OvsStage *stage, guint32 token); /* (nullable) */
 OvsAttr *ovs_stage_ensure_attr (OvsStage *stage, guint32 token);
 OvsLayout *ovs_stage_ensure_layout (OvsStage *stage, OvstagePathList *list); /* lent */
 void ovs_stage_set_dirty (OvsStage *stage, OvsAttr *attr);
+/* As of @ordinal, which is above what advances were submitted for, or kept. */
+OvsPeek *ovs_stage_peek (OvsStage *stage, OvsAttr *attr, guint64 ordinal, GError **error);
 /* At this ordinal and above, the head of @attr (nullable) tells what exists. */
 guint64 ovs_stage_get_structure_max (OvsStage *stage, OvsAttr *attr);
 void ovs_stage_add_live (OvsStage *stage, guint32 prim, gint by);

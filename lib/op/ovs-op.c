@@ -238,6 +238,29 @@ ovs_op_add_dep (OvsOp *op, OvsOp *dep)
   op->n_deps++;
 }
 
+static gboolean
+brings_bytes (const OvsOp *op, guint32 attribute, guint64 ordinal)
+{
+  const OvsWrite *write = (const OvsWrite *) op;
+
+  if (op->kind == OVS_OP_ADVANCE)
+    return op->begun && ovs_advance_covers ((const OvsAdvance *) op, attribute);
+  if (op->kind != OVS_OP_WRITE || write->ordinal > ordinal)
+    return FALSE;
+  for (gsize i = 0; i < write->n_attributes; i++)
+    if (write->attributes[i] == attribute)
+      return TRUE;
+  return FALSE;
+}
+
+void
+ovs_op_add_peek_deps (OvsOp *op, guint32 attribute, guint64 ordinal)
+{
+  for (GList *link = op->stage->pending.head; link != NULL; link = link->next)
+    if (brings_bytes (link->data, attribute, ordinal))
+      ovs_op_add_dep (op, link->data);
+}
+
 void
 ovs_op_drop_deps (OvsOp *op)
 {

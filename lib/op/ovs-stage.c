@@ -311,6 +311,16 @@ ovs_stage_set_dirty (OvsStage *stage, OvsAttr *attr)
   g_ptr_array_add (stage->dirty, attr);
 }
 
+OvsPeek *
+ovs_stage_peek (OvsStage *stage, OvsAttr *attr, guint64 ordinal, GError **error)
+{
+  OvsPeek *peek = ovs_peek_new (attr, stage->pool, stage->prim_deletes, ovs_floors_get (&stage->sealed, attr->token), ordinal, error);
+
+  if (peek == NULL)
+    g_prefix_error (error, "attribute '%s': ", ovs_stage_name (stage, attr->token));
+  return peek;
+}
+
 guint64
 ovs_stage_get_structure_max (OvsStage *stage, OvsAttr *attr)
 {
