@@ -89,37 +89,140 @@ def rows(group):
     """The bytes of the prims of a group, by entry of its list; the group's parts must agree with one another."""
     n = group.prim_count
     prims = [group.prim_index(i) for i in range(n)]
-    data = [group.data_row_index(i) for i in range(n)]
     assert list(group.prim_indices) == prims, f"prim_indices {group.prim_indices}, prim_index() {prims}"
-    assert list(group.data_rows) == data, f"data_rows {group.data_rows}, data_row_index() {data}"
     if not group.has_prim_index_map:
         assert prims == [group.prim_offset + i for i in range(n)], f"no index map, prims {prims}"
+    if group.is_delete:
+        assert group.tensor_count == 0, f"{group.tensor_count} tensors of what was deleted"
+        return [(prim, None) for prim in prims]
+    data = [group.data_row_index(i) for i in range(n)]
+    assert list(group.data_rows) == data, f"data_rows {group.data_rows}, data_row_index() {data}"
     if not group.has_data_index_map:
         assert data == list(range(n)), f"no data map, rows {data}"
         assert group.data_count == n, f"no data map, {group.data_count} rows for {n} prims"
+    assert not data or max(data) < group.data_count, f"rows {data} of {group.data_count}"
+    lanes = int(group.data_type.lanes)
+    if group.is_array:
+        assert group.tensor_count == group.data_count, f"{group.tensor_count} tensors, {group.data_count} rows"
+        held = [array_row(group, row, lanes) for row in data]
+        return list(zip(prims, held))
     assert group.tensor_count == 1, f"{group.tensor_count} tensors"
     values = group.array(0)
     assert values.ndim == 1 and not values.flags.writeable
-    lanes = int(group.data_type.lanes)
     assert values.size == group.data_count * lanes, f"{values.size} elements, {group.data_count} rows of {lanes}"
-    assert not data or max(data) < group.data_count, f"rows {data} of {group.data_count}"
     size = lanes * values.itemsize
     held = values.tobytes()
-    return [(prim, held[row * size : (row + 1) * size].hex()) for prim, row in zip(prims, data)]
+    return [(prim, held[row * size : (row + 1) * size]) for prim, row in zip(prims, data)]
 
 
-def describe(paths, group, tokens):
+def array_row(group, row, lanes):
+    values = group.array(row)
+    assert values.ndim == 1 and not values.flags.writeable
+    assert values.size % lanes == 0, f"{values.size} elements of {lanes} lanes"
+    return values.tobytes()
+
+
+def describe(paths, group, attribute, ids):
     """A group as plain data: attribute, dtype, semantic, ordinal and what each prim has."""
-    assert not group.is_delete and not group.is_array
     names = paths.get_path_strings(group.prim_list)
-    dtype = group.data_type
+    if group.is_delete:
+        deleted = [names[prim] for prim, _ in rows(group)]
+        return {"attribute": attribute, "deleted": deleted, "ordinal": group.ordinal}
+    dtype = tuple(int(part) for part in group.data_type)
+    held = [(names[prim], told(value, dtype, attribute, ids)) for prim, value in rows(group)]
     return {
-        "attribute": tokens.get(group.attribute, group.attribute),
-        "dtype": (int(dtype.code), int(dtype.bits), int(dtype.lanes)),
+        "attribute": attribute,
+        "dtype": dtype,
         "semantic": int(group.semantic),
+        "is_array": group.is_array,
         "ordinal": group.ordinal,
-        "rows": [(names[prim], value) for prim, value in rows(group)],
+        "rows": held,
     }
+
+
+def told(value, dtype, attribute, ids):
+    if dtype[:2] != (1, 64):
+        return value.hex()
+    numbers = ids.told(np.frombuffer(value, np.uint64))
+    return sorted(numbers) if attribute == "usd-children" else numbers
+
+
+class Ids:
+    """Numbers for ids, so that they are the same in each run: 1, 2, ... stand for the known texts, 0 for 0."""
+
+    FAR = 2**40  # larger numbers stand for ids that nobody made
+
+    def __init__(self, intern, texts):
+        self.numbers = [0] + [intern(text) for text in texts]
+        self.back = {number: i for i, number in enumerate(self.numbers)}
+
+    def given(self, values):
+        return [self.numbers[v] if v < len(self.numbers) else v + self.FAR for v in values]
+
+    def told(self, numbers):
+        return [self.back[n] if n in self.back else n - self.FAR for n in map(int, numbers)]
+
+
+class Numbers:
+    """The same for what are not ids."""
+
+    def given(self, values):
+        return values
+
+    def told(self, numbers):
+        return [int(n) for n in numbers]
+
+
+def folded(source, lanes):
+    """An array whose last axis of @lanes elements belongs to the data type."""
+    if source.shape == (lanes,):
+        return ovstage.make_dltensor(source, data_type(source, lanes), shape=[1], ndim=1, strides=[1])
+    return ovstage.make_dltensor(source, data_type(source, lanes))
+
+
+def data_type(source, lanes):
+    codes = {"f": 2, "i": 0, "u": 1, "b": 6, "c": 5}
+    return ovstage.DLDataType(codes[source.dtype.kind], source.dtype.itemsize * 8, lanes)
+
+
+def span(start, end):
+    """The ordinals of a read: of a snapshot without @start, else of a range."""
+    kind = ovstage.OrdinalRange
+    if start is not None:
+        return kind.between(start, end)
+    return kind.newest() if end == 2**64 - 1 else kind.latest(end)
+
+
+def tree(parts):
+    """The filter that plain data tells."""
+    if parts[0] in ("all", "any"):
+        trees = [tree(part) for part in parts[1]]
+        whole = trees[0]
+        for one in trees[1:]:
+            whole = whole & one if parts[0] == "all" else whole | one
+        return whole
+    if parts[0] == "not":
+        return ~tree(parts[1])
+    operator, attribute, values = parts
+    kind = ovstage.Filter
+    if attribute is None:
+        return kind.subtree(values[0])
+    if operator == 0:
+        return kind.has(attribute)
+    if operator == 1:
+        return kind.in_(attribute, values)
+    if operator == 2:
+        return kind.contains(attribute, values[0])
+    if operator == 3:
+        return kind.prefix(attribute, values[0])
+    return kind.compare(attribute, ovstage.FilterOp(operator), values[0])
+
+
+def matched(paths, query):
+    """The prims that a filter matched, by path, and the tokens of the attributes found on them."""
+    prims = paths.get_path_strings(query.path_list)
+    assert query.prim_count == len(prims), f"prim_count {query.prim_count} of {len(prims)} prims"
+    return prims, list(query.attributes)
 
 
 def fetch(read):
@@ -139,6 +242,11 @@ def generation(group):
     return getattr(group, "layout_generation", getattr(getattr(group, "meta", None), "layout_generation", None))
 
 
+def named(attributes, tokens):
+    """The names of tokens, in order."""
+    return sorted(tokens.get(attribute, str(attribute)) for attribute in attributes)
+
+
 class Generations:
     """Compares layout_generation: of one attribute it must rise exactly where the model's number of changes does.
 
@@ -151,7 +259,7 @@ class Generations:
 
     def fault(self, attribute, got, changes, placement):
         """Why @got does not fit, or None. @placement stands for which prim has which schema."""
-        if got is None:
+        if got is None or changes is None:
             return None
         for other, other_changes, other_placement in self.seen.setdefault(attribute, []):
             rises = (got > other) - (got < other)

@@ -53,8 +53,20 @@ PATHS = (
     "/r/s",
     "/r/t",
     "/z",
+    "/",
+    "/World/AB",
+    "/World/A/linked",
 )
 UNKNOWN = "never-written"
+CLONES = ("/copy", "/World/copy", "/World/A/copy", "/World/A/link/copy", "/q/deep/copy")
+MAX_UNIVERSE = 150
+UNKNOWN_IDS = 240
+
+# What token ids stand for; ids of values are entries of this list, or of the paths of a sequence.
+TOKENS = ("Mesh", "Xform", "app", "apple", "apfel", "\u00e4pfel", "a pple", "/World/A")
+
+# What may be in a sequence besides writes, seals and reads of fixed-size attributes; --skip leaves them out.
+PARTS = ("reserved", "built-ins", "arrays", "ranges", "filters", "clones", "maps", "watches")
 
 # Favourite schemas: they repeat dtypes with other lanes and semantics, so that conflicts happen.
 SCHEMAS = (
@@ -78,6 +90,22 @@ SCHEMAS = (
     ("uint64", 2, model.ASSET_PATH_ID),
 )
 
+# The same for arrays; in a sequence they compete with fixed-size ones.
+ARRAY_SCHEMAS = (
+    ("float32", 1, model.NONE),
+    ("float32", 3, POINT),
+    ("float64", 1, model.NONE),
+    ("int32", 1, model.NONE),
+    ("int16", 2, model.NONE),
+    ("uint8", 1, model.NONE),
+    ("uint8", 1, model.STRING),
+    ("bool", 1, model.NONE),
+    ("uint64", 1, model.NONE),
+    ("uint64", 1, model.TOKEN_ID),
+    ("uint64", 1, model.RELATIONSHIP_PATH_ID),
+    ("uint64", 2, model.CONNECTION_PATH_ID),
+)
+
 
 def pack(dtype, values):
     """The bytes of elements that are given as small whole numbers."""
@@ -97,25 +125,68 @@ class Generator:
         if big:
             self.paths = BIG_PATHS[: self.rng.randint(65, len(BIG_PATHS))]
         else:
-            self.paths = self.rng.sample(PATHS, self.rng.randint(1, len(PATHS)))
+            self.paths = self.rng.sample(PATHS, self.rng.randint(1, len(PATHS) - 2))
         self.n_ops = self.rng.randint(10, 20) if big else self.rng.randint(10, 60)
-        self.attributes = ["a", "b", "c"][: self.rng.randint(2, 3)]
-        self.favourites = {}
-        for attribute in self.attributes:
-            kinds = self.rng.sample(SCHEMAS, self.rng.randint(1, 3))
-            main = kinds[0]
-            if self.rng.random() < 0.5:
-                kinds += [schema for schema in SCHEMAS if schema[:2] == main[:2] and schema not in kinds]
-            self.favourites[attribute] = kinds
+        self.n_slots = 0
         self.sequence = {
             "seed": seed,
             "depth": self.rng.choice(depths),
             "paths": list(self.paths),
             "lists": self.lists(),
-            "attributes": self.attributes,
+            "attributes": ["a", "b", "c"][: self.rng.randint(2, 3)],
+            "ids": {},
+            "tokens": list(TOKENS),
+            "universe": [],
             "destroy": self.rng.random() < 0.3,
             "ops": [],
         }
+        self.attributes = self.sequence["attributes"]
+        self.favourites = {attribute: self.schemas(attribute) for attribute in self.attributes}
+        self.written = {attribute: [] for attribute in self.attributes}  # some values of each
+        self.grow_universe(self.paths)
+
+    def schemas(self, attribute):
+        """The (is_array, dtype, lanes, semantic) that an attribute mostly has; the first one most of the time."""
+        is_array = self.may("arrays") and self.chance(0.35)
+        pool = [(False, *schema) for schema in SCHEMAS]
+        arrays = [(True, *schema) for schema in ARRAY_SCHEMAS]
+        kinds = self.rng.sample(arrays if is_array else pool, self.rng.randint(1, 3))
+        if self.may("arrays") and self.chance(0.15):
+            kinds.append(self.rng.choice(pool if is_array else arrays))
+        main = kinds[0]
+        if self.chance(0.5):
+            kinds += [schema for schema in (arrays if is_array else pool) if schema[:3] == main[:3] and schema not in kinds]
+        # Ids of one attribute stand for one kind of text, or are plain numbers.
+        kind = "number"
+        for semantic in (schema[3] for schema in kinds):
+            if kind == "number" and semantic in (*model.PATH_SEMANTICS, *model.TOKEN_SEMANTICS):
+                kind = "path" if semantic in model.PATH_SEMANTICS else "token"
+        self.sequence["ids"][attribute] = kind
+        return [schema for schema in kinds if schema[3] not in self.wrong_semantics(attribute)] or [(False, "int32", 1, 0)]
+
+    def wrong_semantics(self, attribute):
+        """The semantics of ids of another kind."""
+        return {
+            "number": (*model.PATH_SEMANTICS, *model.TOKEN_SEMANTICS),
+            "path": model.TOKEN_SEMANTICS,
+            "token": model.PATH_SEMANTICS,
+        }[self.id_kind(attribute)]
+
+    def id_kind(self, attribute):
+        return self.sequence["ids"].get(attribute, "token")
+
+    def may(self, part):
+        return part not in self.skip
+
+    def grow_universe(self, paths):
+        """Lets paths be known, those above them too, parents first."""
+        known = set(self.sequence["universe"])
+        for path in paths:
+            above = [path]
+            while above[0] != "/":
+                above.insert(0, model.parent(above[0]))
+            self.sequence["universe"] += [path for path in above if path not in known]
+            known.update(above)
 
     def chance(self, probability):
         return self.rng.random() < probability
@@ -148,16 +219,34 @@ class Generator:
             for attribute in self.attributes:
                 ops.append({**self.write(attribute), "mode": model.UPSERT})
             ops.append(self.seal())
-        makers = (self.write, self.batch, self.delete, self.seal, self.read, self.floors, self.held, self.late, self.release)
-        weights = (32, 9, self.rng.choice((0, 4, 12)), 19, 29, 3, 2, 2, 1)
+        makers = {
+            self.write: 32,
+            self.batch: 9,
+            self.delete: self.rng.choice((0, 4, 12)),
+            self.seal: 19,
+            self.read: 29,
+            self.floors: 3,
+            self.held: 2,
+            self.late: 2,
+            self.release: 1,
+            self.query: self.may("filters") * self.rng.choice((0, 6)),
+            self.clone: self.may("clones") * self.rng.choice((0, 0, 3, 8) if "path" in self.sequence["ids"].values() else (0, 0, 4)),
+        }
         while len(ops) < self.n_ops:
-            (maker,) = self.rng.choices(makers, weights)
+            (maker,) = self.rng.choices(list(makers), makers.values())
             ops.append(maker())
         return self.sequence
 
     def which_list(self):
+        """A list, or a filter query as -1, -2, ..."""
+        if self.n_slots > 0 and self.chance(0.3):
+            return -1 - max(self.rng.randrange(self.n_slots), self.rng.randrange(self.n_slots))
         lists = self.sequence["lists"]
         return self.rng.choices(range(len(lists)), [4 if entries else 1 for entries in lists])[0]
+
+    def n_prims(self, which):
+        """How many prims a query has; of a filter query a guess."""
+        return len(self.sequence["lists"][which]) if which >= 0 else self.rng.randint(1, len(self.paths))
 
     # Writes
 
@@ -184,12 +273,12 @@ class Generator:
         rng = self.rng
         if which is None:
             which = self.which_list()
-        n_prims = len(self.sequence["lists"][which])
+        n_prims = self.n_prims(which)
         attribute = attribute or rng.choice(self.attributes)
-        dtype, lanes, semantic = self.favourites[attribute][0]
+        is_array, dtype, lanes, semantic = self.favourites[attribute][0]
         if self.chance(0.2):
-            dtype, lanes, semantic = rng.choice(self.favourites[attribute])
-        if self.chance(0.3):
+            is_array, dtype, lanes, semantic = rng.choice(self.favourites[attribute])
+        if self.chance(0.3) and self.id_kind(attribute) == "number":
             semantic = model.NONE
         op = {
             "op": "write",
@@ -202,12 +291,16 @@ class Generator:
             "index_map": None,
             "mask": None,
             "mask_words": False,
-            "n_tensors": 1,
+            "is_array": is_array,
+            "listed": is_array and self.chance(0.7) or self.chance(0.05),
+            "dtype": dtype,
+            "lanes": 1,
+            "tensors": [],
             "take": self.chance(0.25),
             "wait": self.chance(0.85),
             "by_token": self.chance(0.5),
         }
-        if n_prims > 0 and self.chance(0.25):
+        if n_prims > 0 and (self.chance(0.25) or which < 0 and self.chance(0.5)):
             op["count"] = rng.randint(1, n_prims)
         n = op["count"] or n_prims
         n_rows = n
@@ -217,6 +310,8 @@ class Generator:
                 n = rng.randint(1, n)
             n_rows = rng.randint(1, 2 * n)
             op["index_map"] = [rng.randrange(n_rows) for _ in range(n)]
+            if is_array and not op["listed"]:
+                n_rows = max(op["index_map"]) + 1
             if op["count"] is not None:
                 op["index_map"] += [rng.randrange(n_rows) for _ in range(rng.randint(0, 2))]
         elif n > 0 and kind == "mask":
@@ -227,10 +322,10 @@ class Generator:
                 op["mask_words"] = True
             if self.chance(0.2):
                 op["mask"] += [rng.randint(0, 1) for _ in range(rng.randint(1, 70))]
-        shape = self.shape(n_rows, lanes)
+        shapes = self.array_shapes(op, n_rows, lanes) if is_array else [self.shape(op, n_rows, lanes)]
         if self.chance(0.08):
-            dtype, shape = self.spoil(op, n, dtype, shape)
-        self.fill(op, dtype, shape)
+            shapes = self.spoil(op, n, shapes)
+        self.fill(op, shapes)
         return op
 
     def write_ordinal(self):
@@ -241,65 +336,123 @@ class Generator:
             return rng.randint(0, self.clock)
         return self.clock + rng.choices((1, 2, 3, 4, 9), (55, 22, 12, 8, 3))[0]
 
-    def shape(self, n_rows, lanes):
+    def shape(self, op, n_rows, lanes):
+        """The shape of fixed-size rows; where the data type has lanes, the last axis belongs to it."""
         if lanes == 1:
             if n_rows == 1 and self.chance(0.2):
                 return []
             return [n_rows, 1] if self.chance(0.2) else [n_rows]
         if lanes == 16:
-            return self.rng.choice(([n_rows, 16], [n_rows, 4, 4], [n_rows, 2, 2, 4]))
+            if self.chance(0.1):
+                op["lanes"] = self.rng.choice((4, 16))
+            shapes = {1: ([n_rows, 16], [n_rows, 4, 4], [n_rows, 2, 2, 4]), 4: ([n_rows, 4, 4],), 16: ([n_rows, 16],)}
+            return self.rng.choice(shapes[op["lanes"]])
+        if self.chance(0.1):
+            op["lanes"] = lanes
+            return [n_rows, lanes]
         return [n_rows, 1, lanes] if self.chance(0.1) else [n_rows, lanes]
 
-    def fill(self, op, dtype, shape):
-        """The source: its elements in row-major order, and how they lie in memory."""
+    def array_shapes(self, op, n_rows, lanes):
+        """One shape for each row, or the shape of all rows in one."""
+        rng = self.rng
+        op["lanes"] = lanes
+        tail = [lanes] if lanes > 1 else []
+        if not op["listed"]:
+            size = rng.choices((0, 1, 2, 3, 5), (1, 4, 4, 4, 2))[0]
+            shape = rng.choice(([n_rows, size], [n_rows * size]))
+            return [([] if n_rows * size == 1 and self.chance(0.5) else shape) + tail]
+        shapes = []
+        for _ in range(n_rows):
+            kind = rng.choice(("flat", "flat", "flat", "scalar", "none", "wide"))
+            shape = {"flat": [rng.randint(0, 5)], "scalar": [], "none": [0], "wide": [rng.randint(0, 2), 3]}[kind]
+            shapes.append(shape + tail)
+        return shapes
+
+    def fill(self, op, shapes):
+        """The sources: their elements in row-major order, and how they lie in memory."""
+        if op["lanes"] > 1:
+            op["take"] = False
+        if op["dtype"] == "uint64":
+            if op["semantic"] in self.wrong_semantics(op["attribute"]):
+                op["semantic"] = model.NONE
+        op["tensors"] = [self.tensor(op, shape) for shape in shapes]
+
+    def tensor(self, op, shape):
         size = 1
         for extent in shape:
             size *= extent
-        first = self.rng.randrange(251)
-        values = [(first + 7 * i) % 251 for i in range(size)]
-        layout = self.rng.choice(LAYOUTS) if shape else "c"
+        span = known = 251
+        if op["dtype"] == "uint64" and self.id_kind(op["attribute"]) != "number":
+            known = len(self.sequence["universe"] if self.id_kind(op["attribute"]) == "path" else TOKENS)
+            span = known + 4
+        if op["semantic"] == model.STRING:
+            span = 26
+        first = self.rng.randrange(span)
+        values = [(first + 7 * i) % span for i in range(size)]
+        values = [value if value <= known else UNKNOWN_IDS + value - known for value in values]
+        if op["semantic"] == model.STRING:
+            values = [97 + value % 5 for value in values]
+        layout = self.rng.choice(LAYOUTS) if shape and op["lanes"] == 1 else "c"
         if len(shape) < 2 and layout in ("inner-gaps", "fortran"):
             layout = "gaps"
-        if size > 0 and shape and self.chance(0.05):
+        if size > 0 and shape and op["lanes"] == 1 and self.chance(0.05):
             layout = "broadcast"
             values = values[: size // shape[0]] * shape[0]
-        op.update({"dtype": dtype, "shape": shape, "values": values, "layout": layout})
+        self.written.setdefault(op["attribute"], []).extend(values[:3])
+        return {"shape": shape, "values": values, "layout": layout}
 
-    def spoil(self, op, n, dtype, shape):
+    def spoil(self, op, n, shapes):
         """One fault, or two, of those that a write is refused for."""
         faults = ["rows", "flat", "no-lanes", "count", "count-0", "tensors", "dtype", "lanes", "semantic", "ordinal"]
-        if "reserved" not in self.skip:
+        if self.may("reserved"):
             faults += ["name", "name"]
+        if self.may("arrays"):
+            faults += ["array", "listed"]
         if n > 0:
             faults += ["both", "map-entry", "short-mask"]
+        shape = shapes[0] if shapes else [0]
+        plain = op["lanes"] == 1 and not op["is_array"]
         for fault in self.rng.sample(faults, 2 if self.chance(0.2) else 1):
-            if fault == "rows" and shape:
-                shape = [max(0, shape[0] + self.rng.choice((-1, 1, 2)))] + shape[1:]
-            elif fault == "flat" and shape:
+            if fault == "rows" and len(shape) > (op["lanes"] > 1):
+                if op["listed"] and op["is_array"]:
+                    shapes = shapes[:-1] if self.chance(0.5) else [*shapes, shape]
+                else:
+                    shape = [max(0, shape[0] + self.rng.choice((-1, 1, 2)))] + shape[1:]
+                    shapes = [shape]
+            elif fault == "flat" and shape and plain:
                 size = 1
                 for extent in shape:
                     size *= extent
-                shape = [size]
-            elif fault == "no-lanes":
-                shape = [n, 0]
+                shapes = [shape] = [[size]]
+            elif fault == "no-lanes" and plain:
+                shapes = [shape] = [[n, 0]]
             elif fault == "count":
-                op["count"] = len(self.sequence["lists"][op["list"]]) + self.rng.randint(1, 3)
+                op["count"] = self.n_prims(op["list"]) + self.rng.randint(1, 3)
             elif fault == "count-0":
                 op["count"] = 0
-            elif fault == "tensors":
-                op["n_tensors"] = self.rng.choice((0, 2))
+            elif fault == "tensors" and plain:
+                op["listed"] = True
+                shapes = [shape] * self.rng.choice((0, 2))
+            elif fault == "array":
+                op["is_array"] = not op["is_array"]
+                op["listed"] = op["listed"] or len(shapes) != 1
+            elif fault == "listed" and len(shapes) == 1:
+                op["listed"] = not op["listed"]
             elif fault == "dtype":
-                dtype = self.rng.choice(sorted(DTYPES))
-            elif fault == "lanes" and shape:
-                shape = shape + [2]
+                op["dtype"] = self.rng.choice(sorted(DTYPES))
+            elif fault == "lanes" and shape and plain:
+                shapes = [shape] = [shape + [2]]
             elif fault == "semantic":
                 op["semantic"] = self.rng.randint(0, 15)
             elif fault == "ordinal":
                 op["ordinal"] = self.rng.choice((0, self.clock, model.NEWEST))
             elif fault == "name":
                 op["attribute"] = self.rng.choice((*model.RESERVED_NAMES, "usd-schemas", "usd-prim-type"))
-                if op["attribute"] == "usd-prim-type" and self.chance(0.7):
-                    dtype, shape = "uint64", shape[:1]
+                if op["attribute"] == "usd-prim-type" and plain and self.chance(0.7):
+                    op["dtype"], shapes = "uint64", [one[:1] for one in shapes]
+                    op["semantic"] = self.rng.choice((model.TOKEN_ID, model.TOKEN_ID, model.NONE))
+                elif op["attribute"] == "usd-schemas" and op["is_array"] and op["lanes"] == 1:
+                    op["dtype"] = "uint64"
                     op["semantic"] = self.rng.choice((model.TOKEN_ID, model.TOKEN_ID, model.NONE))
             elif fault == "both":
                 op["index_map"] = op["index_map"] or [0] * n
@@ -311,7 +464,9 @@ class Generator:
             elif fault == "short-mask" and op["index_map"] is None:
                 op["mask"] = [1] * (n - 1)
                 op["mask_words"] = False
-        return dtype, shape
+        if not self.may("arrays"):
+            op["is_array"] = False
+        return shapes
 
     # Deletes
 
@@ -320,7 +475,7 @@ class Generator:
         names = []
         if self.chance(0.5):
             names = self.names(rng.choices((1, 2, 3), (70, 20, 10))[0])
-        if "reserved" not in self.skip and self.chance(0.02):
+        if self.may("reserved") and self.chance(0.02):
             names.append(rng.choice((*model.RESERVED_NAMES, "usd-schemas", "usd-prim-type")))
         return {
             "op": "delete",
@@ -330,6 +485,132 @@ class Generator:
             "wait": self.chance(0.85),
             "by_token": self.chance(0.5),
         }
+
+    # Clones
+
+    def clone(self):
+        rng = self.rng
+        universe = self.sequence["universe"]
+        source = rng.choice(universe) if self.chance(0.7) else rng.choice(self.paths)
+        if "/World/A" in universe and self.chance(0.2):
+            source = "/World/A"  # there are others whose names begin so
+        targets = rng.sample(CLONES, rng.choices((0, 1, 2, 3), (3, 60, 27, 10))[0])
+        if self.chance(0.15):
+            targets.append(rng.choice(universe))
+        if self.chance(0.05):
+            targets.append(rng.choice(("no-slash", "/double//slash", "/end/", "")))
+        if self.chance(0.02):
+            source = rng.choice(("no-slash", "/nowhere"))
+        made = []
+        for target in targets:
+            if model.valid_path(target):
+                made.append(target)
+                made += [self.under(path, source, target) for path in universe if model.below(path, source)]
+        if len(set(made) | set(universe)) > MAX_UNIVERSE or model.NEWEST in made:
+            return self.read()
+        self.grow_universe(made)
+        self.add_list(made)
+        return {
+            "op": "clone",
+            "source": source,
+            "targets": targets,
+            "ordinal": self.write_ordinal(),
+            "wait": self.chance(0.85),
+        }
+
+    def under(self, path, source, target):
+        rest = path[len(source) :] if source != "/" else path.rstrip("/")
+        return (target.rstrip("/") + rest) or "/"
+
+    def add_list(self, paths):
+        """A list of what a clone may have made, in any order, with some of the others."""
+        pool = self.sequence["paths"]
+        pool += [path for path in dict.fromkeys(paths) if path not in pool]
+        entries = [pool.index(path) for path in dict.fromkeys(paths)]
+        if self.chance(0.5):
+            entries += [i for i in range(len(self.paths)) if i not in entries]
+        self.rng.shuffle(entries)
+        self.sequence["lists"].append(entries)
+
+    # Queries
+
+    def query(self):
+        rng = self.rng
+        self.n_slots += 1
+        names = []
+        if self.chance(0.5):
+            names = list(dict.fromkeys(self.names(rng.randint(1, 3))))
+        return {
+            "op": "query",
+            "slot": self.n_slots - 1,
+            "filter": self.filter(rng.choices((0, 1, 2), (50, 35, 15))[0]),
+            "attributes": names,
+            "wait": self.chance(0.6),
+            "by_token": self.chance(0.5),
+        }
+
+    def filter(self, depth):
+        rng = self.rng
+        if depth > 0 and self.chance(0.8):
+            kind = rng.choice(("all", "any", "not"))
+            if kind == "not":
+                return ["not", self.filter(depth - 1)]
+            return [kind, [self.filter(depth - 1) for _ in range(rng.randint(1, 3))]]
+        return self.predicate()
+
+    def predicate(self):
+        rng = self.rng
+        if self.chance(0.15):
+            return [model.SUBTREE, None, [rng.choice(self.sequence["universe"])]]
+        attribute = self.names(1)[0]
+        if self.may("reserved") and self.chance(0.12):
+            attribute = rng.choice(("usd-path", "usd-parent", "usd-children", "usd-prim-type", "usd-schemas"))
+            if self.chance(0.05):
+                attribute = model.UNSUPPORTED
+        if self.chance(0.25):
+            return [model.HAS, attribute, []]
+        is_array, dtype, lanes, semantic = rng.choice(self.favourites.get(attribute) or [self.built_in_schema(attribute)])
+        texts = semantic in (model.STRING, *model.TOKEN_SEMANTICS, *model.PATH_SEMANTICS)
+        operators = (model.CONTAINS,)
+        if not is_array or semantic == model.STRING:
+            operators = (model.IN, model.LT, model.LE, model.GT, model.GE)
+            if texts:
+                operators += (model.PREFIX, model.PREFIX, model.CONTAINS)
+        operator = rng.choice(operators)
+        if self.chance(0.04):
+            operator = rng.randint(1, 7)
+        if self.chance(0.04):
+            texts = not texts
+        n_values = rng.randint(1, 3) if operator == model.IN else 1
+        values = [self.filter_value(attribute, texts, semantic, operator) for _ in range(n_values)]
+        if not texts and self.id_kind(attribute) != "number":
+            values = [rng.choice((-1, 2**62)) for _ in values]  # numbers of ids differ from run to run
+        return [operator, attribute, values]
+
+    def built_in_schema(self, attribute):
+        return {
+            "usd-path": (False, "uint64", 1, model.RELATIONSHIP_PATH_ID),
+            "usd-parent": (False, "uint64", 1, model.RELATIONSHIP_PATH_ID),
+            "usd-children": (True, "uint64", 1, model.RELATIONSHIP_PATH_ID),
+            "usd-schemas": (True, "uint64", 1, model.TOKEN_ID),
+        }.get(attribute, (False, "uint64", 1, model.TOKEN_ID))
+
+    def filter_value(self, attribute, texts, semantic, operator):
+        rng = self.rng
+        if not texts:
+            value = rng.randrange(-2, 253)
+            if self.written.get(attribute) and self.chance(0.8):
+                value = rng.choice(self.written[attribute])
+            return value + rng.choice((0.5, 0.0)) if self.chance(0.3) else value
+        if semantic == model.STRING:
+            text = "".join(rng.choice("abcde") for _ in range(rng.randint(0, 2)))
+        elif semantic in model.PATH_SEMANTICS:
+            text = rng.choice(self.sequence["universe"])
+        else:
+            text = rng.choice(TOKENS)
+        if operator in (model.PREFIX, model.CONTAINS) and self.chance(0.5):
+            text = text[: rng.randint(0, len(text))]
+        return text
 
     # The others
 
@@ -358,11 +639,20 @@ class Generator:
         else:
             steps = rng.choices((-9, -4, -3, -2, -1, 0, 1, 2), (4, 8, 12, 16, 20, 35, 10, 4))[0]
             ordinal = max(min(1, self.clock), self.clock + steps)
+        start = None
+        if self.may("ranges") and self.chance(0.35):
+            start = rng.choice((0, self.clock, max(0, min(ordinal, self.clock) - rng.randint(0, 6)))) + rng.choice((0, 0, 1))
+        names = self.names(rng.choices((0, 1, 2, 3, 4), (2, 38, 35, 18, 7))[0])
+        if self.may("built-ins") and self.chance(0.08):
+            names.insert(rng.randint(0, len(names)), rng.choice(model.BUILT_INS[: 2 + self.may("arrays")]))
+            if self.chance(0.1):
+                names.append(model.UNSUPPORTED)
         return {
             "op": "read",
             "list": self.which_list(),
-            "attributes": self.names(rng.choices((0, 1, 2, 3, 4), (2, 38, 35, 18, 7))[0]),
+            "attributes": names,
             "ordinal": ordinal,
+            "start": start,
             "late": self.chance(0.1),
             "hold": rng.choices((None, "groups", "arrays"), (70, 20, 10))[0],
             "by_token": self.chance(0.5),

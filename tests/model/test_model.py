@@ -544,6 +544,297 @@ class ModelTest(unittest.TestCase):
         self.write([P], "b", 1, [1])
         self.assertEqual(self.status([P], ["a", "b"], 1), model.WRITE_FLOOR_VIOLATION)
 
+    # Arrays
+
+    def arrays(self, prims, attribute, ordinal, rows, want=model.OK, **more):
+        tensors = [tensor for row in rows for tensor in ints(row)]
+        status = self.model.write(prims, attribute, ordinal, tensors, is_array=True, **more)
+        self.assertEqual(status, want)
+
+    def packed(self, prims, ordinal, shape, want=model.OK, **more):
+        n = 1
+        for extent in shape:
+            n *= extent
+        tensor = model.Tensor(0, 32, shape, struct.pack(f"={n}i", *range(n)))
+        status = self.model.write(prims, "a", ordinal, [tensor], is_array=True, packed=True, **more)
+        self.assertEqual(status, want)
+
+    def rows(self, prims, attribute, ordinal):
+        groups = self.model.read(prims, [attribute], ordinal).groups
+        return {p: list(struct.unpack(f"={len(row) // 4}i", row)) for group in groups for p, row in group.rows}
+
+    def test_array_rows(self):
+        self.arrays([P, Q, R], "a", 1, [[1, 2, 3], [], [4]])
+        self.arrays([P, Q], "a", 2, [[5], [6, 7]], count=2, mask=[0, 1])
+        self.arrays([P, R], "a", 3, [[8, 9]], count=2, index_map=[0, 0])
+        self.seal(3)
+        self.assertEqual(self.rows([P, Q, R], "a", 3), {P: [8, 9], Q: [6, 7], R: [8, 9]})
+
+    def test_array_faults(self):
+        bad = model.INVALID_ARGUMENT
+        self.arrays([P, Q], "a", 1, [[1]], want=bad)
+        self.arrays([P, Q], "a", 1, [[1], [2], [3]], want=bad)
+        self.arrays([P, Q], "a", 1, [], want=bad)
+        self.arrays([P, Q], "a", 1, [[1], [2]], count=2, index_map=[0, 2], want=bad)
+        mixed = [*ints([1]), *words([1])]
+        self.assertEqual(self.model.write([P, Q], "a", 1, mixed, is_array=True), bad)
+        self.write([P], "a", 1, [1])
+        self.arrays([P], "a", 1, [[1]], want=bad)
+        self.arrays([Q], "a", 1, [[1]])
+
+    def test_packed(self):
+        bad = model.INVALID_ARGUMENT
+        self.packed([P, Q], 1, (6,))
+        self.packed([P, Q], 2, (5,), want=bad)
+        self.packed([P, Q], 2, (4,), count=2, index_map=[1, 0])
+        self.packed([P, Q], 3, (3,), count=2, index_map=[0, 1], want=bad)
+        self.packed([P, Q], 3, (0,), count=2, index_map=[0, 2**31])
+        self.packed([P], 4, ())
+        self.seal(2)
+        self.assertEqual(self.rows([P, Q], "a", 2), {P: [2, 3], Q: [0, 1]})
+        self.seal(4)
+        self.assertEqual(self.rows([P, Q], "a", 4), {P: [0], Q: []})
+
+    def test_array_semantics(self):
+        write, bad = self.model.write, model.INVALID_ARGUMENT
+        self.assertEqual(write([P], "a", 1, words([1, 2]), is_array=True, semantic=model.RELATIONSHIP_PATH_ID), 0)
+        self.assertEqual(write([P], "b", 1, words([1]), semantic=model.RELATIONSHIP_PATH_ID), bad)
+        self.assertEqual(write([P], "b", 1, words([1, 2]), is_array=True, semantic=model.STRING), bad)
+        self.assertEqual(write([P], "b", 1, words([1, 2]), is_array=True, semantic=model.CONNECTION_PATH_ID), bad)
+        self.assertEqual(write([P], "usd-schemas", 1, words([1, 2]), is_array=True, semantic=TOKEN_ID), 0)
+        self.assertEqual(write([P], "usd-schemas", 1, words([1]), semantic=TOKEN_ID), bad)
+
+    # Ranges
+
+    def changes(self, prims, attribute, start, end):
+        """prim -> first lane or None for deleted; or the code of the read's error."""
+        result = self.model.read(prims, [attribute], end, start)
+        if result.status != model.OK:
+            return result.status
+        told = {}
+        for group in result.groups:
+            for prim, value in group.rows:
+                told[prim] = None if group.schema is None else struct.unpack_from("=i", value)[0]
+        return told
+
+    def test_range(self):
+        self.depth(9)
+        self.write([P, Q], "a", 1, [1, 1])
+        self.write([P], "a", 3, [3])
+        self.delete([Q], ["a"], 4)
+        self.write([R], "a", 5, [5])
+        self.seal(6)
+        self.assertEqual(self.changes([P, Q, R], "a", 0, 1), {P: 1, Q: 1})
+        self.assertEqual(self.changes([P, Q, R], "a", 2, 4), {P: 3, Q: None})
+        self.assertEqual(self.changes([P, Q, R], "a", 1, 4), {P: 3, Q: None})
+        self.assertEqual(self.changes([P, Q, R], "a", 5, NEWEST), {R: 5})
+        self.assertEqual(self.changes([P, Q, R], "a", 6, 9), {})
+        self.assertEqual(self.changes([P], "a", 4, 3), model.INVALID_ARGUMENT)
+
+    def test_range_cases(self):
+        # ENGINE 30
+        self.depth(9)
+        self.write([P], "a", 1, [1])
+        self.delete([P], ["a"], 2)
+        self.write([P], "a", 2, [2])
+        self.write([Q], "a", 2, [2])
+        self.delete([Q], ["a"], 2)
+        self.delete([R], ["a"], 2)
+        self.write([P], "a", 3, [2])
+        self.write([P, R], "a", 4, [9, 9], count=2, mask=[0, 0])
+        self.seal(4)
+        self.assertEqual(self.changes([P, Q, R], "a", 2, 2), {P: 2, Q: None})
+        self.assertEqual(self.changes([P, Q, R], "a", 3, 3), {P: 2})
+        self.assertEqual(self.changes([P, Q, R], "a", 4, 4), {})
+
+    def test_range_over_a_move(self):
+        # ENGINE 9
+        self.depth(9)
+        self.write([P], "a", 1, [1])
+        self.delete([P], ["a"], 5)
+        self.write([P], "a", 5, [2], lanes=3)
+        self.seal(5)
+        (group,) = self.model.read([P], ["a"], 5, 5).groups
+        self.assertEqual(group.schema.lanes, 3)
+
+    def test_range_out_of_range(self):
+        self.write([P, Q], "a", 1, [1, 1])
+        self.delete([P], ["a"], 2)
+        self.seal(2)
+        self.write([P], "a", 4, [4])
+        self.seal(4)
+        self.assertEqual(self.changes([P], "a", 1, 3), model.OUT_OF_RANGE)
+        self.assertEqual(self.changes([Q], "a", 1, 3), {Q: 1})
+        self.assertEqual(self.changes([P], "a", 3, 3), {})
+        self.assertEqual(self.changes([P, Q], "a", 2, 4), {P: 4})
+
+    def test_range_as_of(self):
+        self.write([P], "a", 1, [1])
+        self.seal(3, INCLUDE, ["a"])
+        self.assertEqual(self.model.read([P], ["a"], NEWEST, 2).as_of, 3)
+        self.assertEqual(self.model.read([P], ["a"], 9, 7).as_of, 6)
+        self.assertEqual(self.model.read([P], ["b"], 9, 0).as_of, 0)
+        self.write([P], "a", 5, [1])
+        self.assertEqual(self.changes([P], "a", 1, 5), model.WRITE_FLOOR_VIOLATION)
+        self.assertEqual(self.changes([P], "a", 1, NEWEST), {P: 1})
+
+    def test_tombstones_come_last(self):
+        self.depth(9)
+        self.write([P, Q], "a", 1, [1, 1])
+        self.write([P, Q], "b", 1, [1, 1])
+        self.delete([P], ["a"], 2)
+        self.delete([Q], ["a"], 3)
+        self.delete([Q], ["a"], 4)
+        self.seal(4)
+        groups = self.model.read([Q, P], ["a", "b"], 4, 1).groups
+        self.assertEqual([(g.attribute, g.schema is None, g.ordinal) for g in groups], [("b", False, 1), ("a", True, 3)])
+        self.assertEqual([prim for prim, _ in groups[1].rows], [Q, P])
+
+    # Built-ins
+
+    def test_built_ins(self):
+        self.write(["/", "/a", "/a/b", "/a/b/c"], "a", 1, [1, 1, 1, 1])
+        self.delete(["/a/b"], [], 5)
+        self.seal(1)
+        told = {}
+        for name in model.BUILT_INS:
+            for group in self.model.read(["/a/b", "/a", "/", "/a/b/c"], [name], 0).groups:
+                self.assertEqual((group.ordinal, group.schema.semantic), (0, NONE))
+                ids = [struct.unpack(f"={len(row) // 8}Q", row) for _, row in group.rows]
+                texts = [[self.model.path_ids.text(i) for i in row] for row in ids]
+                told[name] = dict(zip([prim for prim, _ in group.rows], texts))
+        self.assertEqual(told["usd-path"], {"/a": ["/a"], "/": ["/"], "/a/b/c": ["/a/b/c"]})
+        self.assertEqual(told["usd-parent"], {"/a": ["/"], "/a/b/c": ["/a/b"]})
+        self.assertEqual(told["usd-children"], {"/a": [], "/": ["/a"], "/a/b/c": []})
+        self.assertEqual(self.status(["/a"], ["usd-active"], 0), model.NOT_SUPPORTED)
+        self.assertEqual(self.model.read(["/a"], ["usd-active"], 0, 1).status, model.INVALID_ARGUMENT)
+        self.assertEqual(self.model.read(["/a"], ["usd-path"], 1, 0).groups, [])
+
+    # Filters
+
+    def match(self, tree, want):
+        status, prims = self.model.query(tree)
+        self.assertEqual(prims if status == model.OK else status, want)
+
+    def test_filters(self):
+        self.write([P, Q, R], "a", 3, [1, 5, 9])
+        self.write([Q], "b", 9, [1])
+        self.match((model.GE, "a", [5]), [Q, R])
+        self.match((model.LT, "a", [5.5]), [P, Q])
+        self.match((model.IN, "a", [1, 9.0]), [P, R])
+        self.match(("all", [(model.GT, "a", [1]), ("not", (model.HAS, "b", []))]), [R])
+        self.match(("any", [(model.HAS, "b", []), (model.IN, "a", [1])]), [P, Q])
+        self.match((model.LT, "never", [1]), [])
+        self.match((model.LT, "a", ["x"]), model.INVALID_ARGUMENT)
+        self.match((model.PREFIX, "a", ["x"]), model.NOT_SUPPORTED)
+        self.match((model.HAS, "usd-active", []), model.NOT_SUPPORTED)
+        self.delete([P], [], 1)
+        self.match((model.GE, "a", [0]), [P, Q, R])
+        self.delete([P], [], 3)
+        self.match((model.GE, "a", [0]), [Q, R])
+
+    def test_filters_on_texts(self):
+        token = self.model.token_ids.id
+        ids = [token("apple"), token("app"), 0, 10**9]
+        self.assertEqual(self.model.write([P, Q, R, "/S"], "t", 1, words(ids), semantic=TOKEN_ID), 0)
+        self.match((model.PREFIX, "t", ["app"]), [P, Q])
+        self.match((model.CONTAINS, "t", ["pl"]), [P])
+        self.match((model.GT, "t", ["app"]), [P])
+        self.match((model.IN, "t", ["", "app"]), [Q, R])
+        self.match((model.LE, "t", [5]), model.INVALID_ARGUMENT)
+        self.match(("not", (model.PREFIX, "t", [""])), ["/S"])
+
+    def test_filters_on_paths(self):
+        self.write(["/a", "/ab", "/a/b"], "a", 1, [1, 1, 1])
+        self.match((model.SUBTREE, None, ["/a"]), ["/a", "/a/b"])
+        self.match((model.SUBTREE, None, ["/"]), ["/a", "/ab", "/a/b"])
+        self.match((model.PREFIX, "usd-path", ["/a"]), ["/a", "/ab", "/a/b"])
+        self.match((model.IN, "usd-parent", ["/a"]), ["/a/b"])
+        self.match((model.CONTAINS, "usd-children", ["/a/b"]), ["/a"])
+
+    def test_discovered_attributes(self):
+        self.write([P, Q], "b", 1, [1, 1])
+        self.write([Q], "a", 1, [1])
+        self.assertEqual(self.model.discovered([P], []), ["b"])
+        self.assertEqual(self.model.discovered([P, Q], []), ["a", "b"])
+        self.assertEqual(self.model.discovered([P, Q], ["a", "c"]), ["a"])
+
+    # Clones
+
+    def clone(self, source, targets, ordinal, want=model.OK):
+        self.assertEqual(self.model.clone(source, targets, ordinal), want)
+
+    def test_clone(self):
+        path = self.model.path_ids.id
+        self.write(["/a", "/a/b", "/ab"], "a", 1, [1, 2, 3])
+        ids = words([path("/a/b"), path("/ab"), path("/a")])
+        relation = model.RELATIONSHIP_PATH_ID
+        self.assertEqual(self.model.write(["/a"], "r", 1, ids, is_array=True, semantic=relation), 0)
+        self.write(["/a/b"], "a", 5, [9])
+        self.clone("/a", ["/x", "/a/c"], 3)
+        self.seal(3)
+        prims = ["/x", "/x/b", "/a/c", "/a/c/b", "/a/c/c"]
+        self.assertEqual(self.values(prims, "a", 3), {"/x": 1, "/x/b": 2, "/a/c": 1, "/a/c/b": 2})
+        (group,) = self.model.read(["/x"], ["r"], 3).groups
+        self.assertEqual(group.rows[0][1], words([path("/x/b"), path("/ab"), path("/x")])[0].data)
+
+    def test_clone_faults(self):
+        self.clone("/a", ["/x"], 1, model.NOT_FOUND)
+        self.write(["/a/b"], "a", 1, [1])
+        self.write(["/x/b"], "a", 1, [1])
+        self.clone("/a", ["/y", "/y/z"], 1, model.INVALID_ARGUMENT)
+        self.clone("/a", ["y"], 1, model.INVALID_ARGUMENT)
+        self.clone("/a", ["/x"], 1, model.ALREADY_EXISTS)
+        self.clone("/a", ["/x/c"], 1)
+        self.clone("/a/b", ["/x/c/b"], 1, model.ALREADY_EXISTS)
+        self.seal(1)
+        self.clone("/a", ["/x"], 1, model.WRITE_FLOOR_VIOLATION)
+
+    # Maps
+
+    def test_map(self):
+        status, session = self.model.map_attribute([P, Q], "a", 2, (0, 32, 1))
+        self.assertEqual(status, model.OK)
+        session.values = {P: b"pppp", Q: b"qqqq"}
+        self.assertEqual(self.model.map_commit(session, [Q]), model.OK)
+        self.write([Q], "a", 2, [7])
+        self.assertEqual(self.model.map_commit_rest(session), model.OK)
+        self.seal(2)
+        rows = dict(self.model.read([P, Q], ["a"], 2).groups[0].rows)
+        self.assertEqual(rows, {P: b"pppp", Q: struct.pack("=i", 7)})
+
+    def test_map_schemas(self):
+        status = lambda *args, **more: self.model.map_attribute(*args, **more)[0]
+        self.assertEqual(status([P], "a", 1), model.INVALID_ARGUMENT)
+        self.write([P], "a", 1, [1], semantic=POINT)
+        self.assertEqual(status([P], "a", 1), model.OK)
+        self.assertEqual(status([Q], "a", 1), model.OK)
+        self.assertEqual(status([P], "a", 1, counts=[3]), model.INVALID_ARGUMENT)
+        self.assertEqual(status([P], "a", 1, (0, 32, 3)), model.INVALID_ARGUMENT)
+        self.assertEqual(status([P], "a", 1, semantic=COLOR), model.INVALID_ARGUMENT)
+        self.write([R], "a", 1, [1], semantic=COLOR)
+        self.assertEqual(status([Q], "a", 1), model.INVALID_ARGUMENT)
+        self.assertEqual(status([P], "a", 1), model.OK)
+        self.assertEqual(status([P, R], "a", 1), model.INVALID_ARGUMENT)
+
+    def test_map_is_filled(self):
+        self.write([P], "a", 1, [1])
+        _, session = self.model.map_attribute([P, Q], "a", 2, fill=True)
+        self.assertEqual(session.values, {P: struct.pack("=i", 1), Q: bytes(4)})
+        self.arrays([P], "b", 1, [[1, 2, 3]])
+        _, session = self.model.map_attribute([P, Q], "b", 2, counts=[2, 1], fill=True)
+        self.assertEqual(session.values, {P: struct.pack("=2i", 1, 2), Q: bytes(4)})
+
+    def test_map_commit_is_checked(self):
+        _, session = self.model.map_attribute([P], "a", 2, (0, 32, 1), mode=INSERT)
+        session.values = {P: b"pppp"}
+        self.write([P], "b", 1, [1])
+        self.assertEqual(self.model.map_commit_rest(session), model.ALREADY_EXISTS)
+        _, session = self.model.map_attribute([P], "a", 2, (0, 32, 1))
+        self.seal(2)
+        session.values = {P: b"pppp"}
+        self.assertEqual(self.model.map_commit_rest(session), model.WRITE_FLOOR_VIOLATION)
+
     # The Python face
 
     def test_call_errors(self):

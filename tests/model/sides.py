@@ -1,0 +1,463 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# SPDX-FileCopyrightText: 2026 The libovstage authors
+
+"""The two sides that a sequence is run on: the model, and the library or something that looks like its package.
+
+step () runs one operation and gives what was seen as plain data. The model's side goes first; where it gives None
+the operation makes no sense any more (what it needs failed, or was shrunk away) and is left out on both sides.
+"""
+
+import contextlib
+import struct
+import weakref
+import zlib
+
+import model
+import sequence as sequences
+
+BUILT_IN_KINDS = dict.fromkeys(model.BUILT_INS, "path")
+
+
+def id_kind(sequence, attribute):
+    """What the ids of an attribute stand for: "path", "token" or "number"."""
+    return BUILT_IN_KINDS.get(attribute) or sequence["ids"].get(attribute, "token")
+
+
+def known_names(sequence):
+    """Every name of an attribute that a sequence may use."""
+    return [*sequence["attributes"], sequences.UNKNOWN, *model.RESERVED_NAMES, "usd-prim-type", "usd-schemas"]
+
+
+class ModelSide:
+    def __init__(self, sequence):
+        self.sequence = sequence
+        self.lists = [[sequence["paths"][i] for i in entries] for entries in sequence["lists"]]
+        self.model = model.Model(
+            sequence["depth"], model.Ids(sequence["universe"]), model.Ids(sequence["tokens"])
+        )
+        self.queries = {}  # slot -> prims
+        self.pending = []
+        self.late_reads = []
+        self.late_queries = []
+
+    def step(self, op):
+        return getattr(self, op["op"])(op)
+
+    def prims(self, op):
+        """The prims of an operation's query; None if there is none."""
+        which = op["list"]
+        return self.lists[which] if which >= 0 else self.queries.get(-1 - which)
+
+    def submitted(self, op, status):
+        if op["wait"]:
+            return {"status": status}
+        self.pending.append(status)
+        return {}
+
+    # Writes
+
+    def write(self, op):
+        prims = self.prims(op)
+        if prims is None:
+            return None
+        error = self.call_error(prims, op)
+        if error is not None:
+            return self.submitted(op, error)
+        attribute, tensors, *rest = self.given(prims, op)
+        more = dict(zip(model.Given._fields[2:], rest))
+        return self.submitted(op, self.model.write(prims, attribute, op["ordinal"], tensors, mode=op["mode"], **more))
+
+    def batch(self, op):
+        prims = self.prims(op)
+        if prims is None:
+            return None
+        errors = [self.call_error(prims, entry) for entry in op["entries"]]
+        if any(errors):
+            return self.submitted(op, next(error for error in errors if error is not None))
+        given = [self.given(prims, entry) for entry in op["entries"]]
+        return self.submitted(op, self.model.write_batch(prims, given, op["ordinal"], op["mode"]))
+
+    def call_error(self, prims, entry):
+        return model.python_call_error(
+            len(prims), entry["count"], entry["index_map"], entry["mask"], entry["mask_words"]
+        )
+
+    def given(self, prims, entry):
+        tensors = [self.tensor(entry, tensor) for tensor in entry["tensors"]]
+        mask = entry["mask"]
+        if mask is not None and entry["mask_words"]:
+            mask = mask + [0] * (-len(mask) % 64)
+        count = model.logical_count(len(prims), entry["count"], entry["index_map"])
+        packed = entry["is_array"] and not entry["listed"]
+        return model.Given(
+            entry["attribute"], tensors, entry["semantic"], count, entry["index_map"], mask, entry["is_array"], packed
+        )
+
+    def tensor(self, entry, tensor):
+        code, bits = sequences.DTYPES[entry["dtype"]]
+        data = sequences.pack(entry["dtype"], tensor["values"])
+        shape = tuple(tensor["shape"])
+        if entry["lanes"] == 1:
+            return model.Tensor(code, bits, shape, data)
+        return model.Tensor(code, bits, shape[:-1] or (1,), data, entry["lanes"])
+
+    # Deletes, seals, clones
+
+    def delete(self, op):
+        prims = self.prims(op)
+        return None if prims is None else self.submitted(op, self.model.delete(prims, op["attributes"], op["ordinal"]))
+
+    def seal(self, op):
+        return self.submitted(op, self.model.advance(op["ordinal"], op["scope"], op["attributes"]))
+
+    def clone(self, op):
+        return self.submitted(op, self.model.clone(op["source"], op["targets"], op["ordinal"]))
+
+    # Reads
+
+    def read(self, op):
+        prims = self.prims(op)
+        if prims is None:
+            return None
+        result = self.model.read(prims, op["attributes"], op["ordinal"], op["start"])
+        if result.status != model.OK:
+            seen = {"status": result.status}
+        else:
+            seen = {
+                "status": 0,
+                "as_of": result.as_of,
+                "groups": [self.describe(group) for group in result.groups],
+                "generations": [self.generation(group) for group in result.groups],
+            }
+        if op["late"]:
+            self.late_reads.append(seen)
+            return {}
+        return seen
+
+    def describe(self, group):
+        if group.schema is None:
+            return {
+                "attribute": group.attribute,
+                "deleted": [prim for prim, _ in group.rows],
+                "ordinal": group.ordinal,
+            }
+        return {
+            "attribute": group.attribute,
+            "dtype": tuple(group.schema[:3]),
+            "semantic": group.schema.semantic,
+            "is_array": group.schema.is_array,
+            "ordinal": group.ordinal,
+            "rows": [(prim, self.told(group, value)) for prim, value in group.rows],
+        }
+
+    def told(self, group, value):
+        """The bytes of a row as text; what may be ids as their numbers in the model. Children are in any order."""
+        if group.schema[:2] != (model.UINT, 64):
+            return value.hex()
+        numbers = list(struct.unpack(f"={len(value) // 8}Q", value))
+        return sorted(numbers) if group.attribute == "usd-children" else numbers
+
+    def generation(self, group):
+        placement = zlib.crc32(repr(sorted(group.placement.items())).encode())
+        return (group.attribute, group.generation, placement)
+
+    # Queries by filter
+
+    def query(self, op):
+        status, prims = self.model.query(op["filter"])
+        seen = {"status": status}
+        if status == model.OK:
+            self.queries[op["slot"]] = prims
+            seen["prims"] = prims
+            seen["attributes"] = self.model.discovered(prims, op["attributes"])
+        if op["wait"]:
+            return seen
+        self.late_queries.append(seen)
+        return {}
+
+    # What is there
+
+    def floors(self, op=None):
+        names = [*self.sequence["attributes"], sequences.UNKNOWN]
+        return {
+            "global floor": self.model.global_floor(),
+            "floors": {name: self.model.floor(name) for name in names},
+            "value frontier": self.model.value_frontier(),
+        }
+
+    def held(self, op):
+        return {}
+
+    def late(self, op):
+        return {"reads": self.take_late()}
+
+    def take_late(self):
+        late, self.late_reads = self.late_reads, []
+        return late
+
+    def release(self, op):
+        return {}
+
+    def end(self):
+        return {
+            "operations": self.pending,
+            "queries": self.late_queries,
+            "reads": self.take_late(),
+            **self.floors(),
+        }
+
+
+class LibrarySide:
+    """The Python package, or a fake of it."""
+
+    def __init__(self, sequence):
+        import observe
+
+        self.see = observe
+        self.sequence = sequence
+        self.stack = contextlib.ExitStack()
+        enter = self.stack.enter_context
+        self.stage = enter(observe.ovstage.Stage(history_depth=sequence["depth"]))
+        self.paths = enter(observe.ovstage.PathDictionary(self.stage))
+        self.ids = {
+            "path": observe.Ids(self.paths.intern_path, sequence["universe"]),
+            "token": observe.Ids(self.paths.intern_token, sequence["tokens"]),
+            "number": observe.Numbers(),
+        }
+        numbers = self.ids["path"].numbers
+        assert numbers == sorted(numbers), f"ids of paths interned one after another: {numbers}"
+        self.queries = []
+        for entries in sequence["lists"]:
+            path_list = self.paths.create_path_list_from_strings([sequence["paths"][i] for i in entries])
+            self.queries.append(enter(self.stage.query_from_path_list(path_list)))
+            self.paths.destroy_path_list(path_list)
+        self.filtered = {}  # slot -> query
+        self.names = [*sequence["attributes"], sequences.UNKNOWN]
+        self.tokens = {self.paths.intern_token(name): name for name in known_names(sequence)}
+        self.pending = []
+        self.late_reads = []
+        self.late_queries = []
+        self.held_groups = []  # (group, its rows when it was fetched)
+        self.held_arrays = []  # (array, its bytes when it was fetched)
+        self.taken = []  # (weak reference to an array that was handed over, its bytes then)
+
+    def step(self, op):
+        return getattr(self, op["op"])(op)
+
+    def prims(self, op):
+        which = op["list"]
+        return self.queries[which] if which >= 0 else self.filtered[-1 - which]
+
+    def attribute(self, name, op):
+        return self.paths.intern_token(name) if op["by_token"] else name
+
+    def submitted(self, op, call):
+        if op["wait"]:
+            return {"status": self.see.outcome(self.see.submit(call))}
+        self.pending.append(self.see.submit(call))
+        return {}
+
+    # Writes
+
+    def sources(self, entry):
+        """The arrays of a write; those that stay the caller's are given apart, too."""
+        ids = self.ids[id_kind(self.sequence, entry["attribute"])]
+        sources = []
+        for tensor in entry["tensors"]:
+            values = ids.given(tensor["values"]) if entry["dtype"] == "uint64" else tensor["values"]
+            sources.append(self.see.array(entry["dtype"], tensor["shape"], values, tensor["layout"]))
+        if entry["take"]:
+            self.taken += [(weakref.ref(source), source.tobytes()) for source in sources]
+        return sources, [] if entry["take"] else sources
+
+    def tensors(self, entry, sources):
+        """Arrays as the package takes them."""
+        if entry["lanes"] != 1:
+            sources = [self.see.folded(source, entry["lanes"]) for source in sources]
+        return list(sources) if entry["listed"] else sources[0]
+
+    def options(self, entry):
+        see = self.see
+        more = {}
+        if entry["semantic"] != 0:
+            more["semantic"] = see.ovstage.AttributeSemantic(entry["semantic"])
+        for name in ("count", "index_map"):
+            if entry[name] is not None:
+                more[name] = entry[name]
+        if entry["mask"] is not None:
+            more["mask"] = see.mask_words(entry["mask"]) if entry["mask_words"] else see.np.array(entry["mask"], bool)
+        if entry["take"]:
+            more["transfer"] = True
+        return more
+
+    def write(self, op):
+        see = self.see
+        sources, own = self.sources(op)
+        more = self.options(op)
+        if op["mode"] != 0:
+            more["prim_mode"] = see.ovstage.PrimMode(op["mode"])
+        attribute = self.attribute(op["attribute"], op)
+        query = self.prims(op)
+
+        def call():
+            tensors = self.tensors(op, sources)
+            return self.stage.write_attribute(query, attribute, op["ordinal"], tensors, is_array=op["is_array"], **more)
+
+        if op["wait"]:
+            return {"status": see.write(call, own)}
+        self.pending.append(see.submit(call))
+        return {}
+
+    def batch(self, op):
+        see = self.see
+        writes, spoiled = [], []
+        for entry in op["entries"]:
+            sources, own = self.sources(entry)
+            spoiled += own
+            tensors = self.tensors(entry, sources)
+            attribute = self.attribute(entry["attribute"], entry)
+            more = self.options(entry)
+            writes.append(
+                see.ovstage.WriteDesc(attribute=attribute, tensors=tensors, is_array=entry["is_array"], **more)
+            )
+        mode = {"prim_mode": see.ovstage.PrimMode(op["mode"])} if op["mode"] != 0 else {}
+        query = self.prims(op)
+
+        def call():
+            return self.stage.write_attributes(query, writes, op["ordinal"], **mode)
+
+        if op["wait"]:
+            return {"status": see.write(call, spoiled)}
+        self.pending.append(see.submit(call))
+        return {}
+
+    # Deletes, seals, clones
+
+    def delete(self, op):
+        names = [self.attribute(name, op) for name in op["attributes"]]
+        return self.submitted(op, lambda: self.stage.delete_attributes(self.prims(op), names, op["ordinal"]))
+
+    def seal(self, op):
+        scope = self.see.ovstage.Scope(op["scope"])
+        return self.submitted(
+            op, lambda: self.stage.advance_write_floor(op["ordinal"], scope=scope, attributes=op["attributes"])
+        )
+
+    def clone(self, op):
+        return self.submitted(op, lambda: self.stage.clone_async(op["source"], op["targets"], op["ordinal"]))
+
+    # Reads
+
+    def read(self, op):
+        span = self.see.span(op["start"], op["ordinal"])
+        names = [self.attribute(name, op) for name in op["attributes"]]
+        read = self.stage.read_attributes(self.prims(op), names, span)
+        if op["late"]:
+            self.late_reads.append((read, op["hold"]))
+            return {}
+        return self.fetch(read, op["hold"])
+
+    def fetch(self, read, hold):
+        see = self.see
+        status, as_of, groups = see.fetch(read)
+        read.release()
+        if status != 0:
+            return {"status": status}
+        seen = {
+            "status": 0,
+            "as_of": as_of,
+            "groups": [self.describe(group) for group in groups],
+            "generations": [see.generation(group) for group in groups],
+        }
+        for group in groups:
+            if hold == "groups":
+                self.held_groups.append((group, see.rows(group)))
+                continue
+            if hold == "arrays":
+                arrays = [group.array(i) for i in range(group.tensor_count)]
+                self.held_arrays.append((arrays, [values.tobytes() for values in arrays]))
+            group.release()
+        return seen
+
+    def describe(self, group):
+        attribute = self.tokens.get(group.attribute, group.attribute)
+        return self.see.describe(self.paths, group, attribute, self.ids[id_kind(self.sequence, attribute)])
+
+    # Queries by filter
+
+    def query(self, op):
+        names = [self.attribute(name, op) for name in op["attributes"]]
+        query = self.stage.query(self.see.tree(op["filter"]), names)
+        self.filtered[op["slot"]] = query
+        if op["wait"]:
+            return self.matched(query)
+        self.late_queries.append(query)
+        return {}
+
+    def matched(self, query):
+        status = self.see.outcome(query)
+        if status != 0:
+            return {"status": status}
+        prims, attributes = self.see.matched(self.paths, query)
+        return {"status": 0, "prims": prims, "attributes": self.see.named(attributes, self.tokens)}
+
+    # What is there
+
+    def floors(self, op=None):
+        for operation in self.pending:  # floors tell what is sealed
+            self.see.outcome(operation)
+        return {
+            "global floor": self.stage.get_attribute_write_floor(),
+            "floors": {name: self.stage.get_attribute_write_floor(name) for name in self.names},
+            "value frontier": self.stage.gobject.get_value_frontier(),
+        }
+
+    def held(self, op):
+        for group, rows in self.held_groups:
+            now = self.see.rows(group)
+            assert now == rows, f"a held group had {rows}, has {now}"
+        for arrays, before in self.held_arrays:
+            now = [values.tobytes() for values in arrays]
+            assert now == before, f"held arrays had {before}, have {now}"
+        self.taken = [(source, before) for source, before in self.taken if source() is not None]
+        for source, before in self.taken:
+            now = source().tobytes()
+            assert now == before, f"an array that was handed over had {before.hex()}, has {now.hex()}"
+        return {}
+
+    def late(self, op):
+        return {"reads": self.take_late()}
+
+    def take_late(self):
+        late, self.late_reads = self.late_reads, []
+        return [self.fetch(read, hold) for read, hold in late]
+
+    def release(self, op):
+        if self.held_groups:
+            self.held_groups.pop(0)[0].release()
+        if self.held_arrays:
+            self.held_arrays.pop(0)
+        return {}
+
+    def end(self):
+        seen = {
+            "operations": [self.see.outcome(operation) for operation in self.pending],
+            "queries": [self.matched(query) for query in self.late_queries],
+            "reads": self.take_late(),
+            **self.floors(),
+        }
+        self.held(None)
+        self.late_queries.clear()
+        while self.filtered:
+            self.filtered.popitem()[1].release()
+        if self.sequence["destroy"]:
+            self.stack.close()
+            self.held(None)
+        while self.held_groups or self.held_arrays:
+            self.release(None)
+        self.stack.close()
+        self.pending.clear()
+        # What was handed over is let go of with the stage.
+        left = [before.hex() for source, before in self.taken if source() is not None]
+        assert not left, f"{len(left)} arrays that were handed over are left: {left}"
+        return seen
