@@ -46,7 +46,8 @@ typedef struct _Slab Slab;
 struct _Slab
 {
   Slab *prev, *next; /* in the class's list, or in one of slabs to give back */
-  OvsBuffer *free;   /* buffers that came back, linked by `link` */
+  OvsBuffer *free;   /* buffers that came back, linked by `link`, */
+  OvsBuffer *last_free; /* and the last of them */
   guint n_buffers;
   guint n_cut;  /* buffers used at least once: the first ones */
   guint n_live; /* handed out */
@@ -161,7 +162,7 @@ slab_new (guint size_class, gsize page_size)
   ASAN_POISON_MEMORY_REGION (slab->map, map_size);
 
   slab->prev = slab->next = NULL;
-  slab->free = NULL;
+  slab->free = slab->last_free = NULL;
   slab->n_buffers = n_buffers;
   slab->n_cut = 0;
   slab->n_live = 0;
@@ -201,6 +202,18 @@ link_slab (SizeClass *class, Slab *slab)
 }
 
 static inline void
+link_slab_last (SizeClass *class, Slab *slab)
+{
+  slab->next = NULL;
+  slab->prev = class->last;
+  if (slab->prev != NULL)
+    slab->prev->next = slab;
+  else
+    class->first = slab;
+  class->last = slab;
+}
+
+static inline void
 unlink_slab (SizeClass *class, Slab *slab)
 {
   if (slab->prev != NULL)
@@ -231,7 +244,6 @@ cut_buffer (OvsPool *pool, Slab *slab)
   OvsBuffer *buffer = &slab->buffers[slab->n_cut];
 
   memset (buffer, 0, sizeof (OvsBuffer));
-  buffer->origin = OVS_BUFFER_POOL;
   buffer->capacity = get_class_capacity (slab->size_class);
   buffer->data = slab->map + slab->n_cut * buffer->capacity;
   buffer->pool = pool;
@@ -274,11 +286,22 @@ put_buffer (OvsPool *pool, OvsBuffer *buffer)
 {
   SizeClass *class = &pool->classes[buffer->size_class];
   Slab *slab = buffer->link;
+  gboolean to_front = buffer->origin == OVS_BUFFER_POOL || slab->free == NULL;
 
-  buffer->link = slab->free;
-  slab->free = buffer;
+  buffer->link = to_front ? slab->free : NULL;
+  if (!to_front)
+    slab->last_free->link = buffer;
+  if (to_front)
+    slab->free = buffer;
+  if (!to_front || buffer->link == NULL)
+    slab->last_free = buffer;
   if (slab->n_live == slab->n_buffers)
-    link_slab (class, slab);
+    {
+      if (buffer->origin == OVS_BUFFER_POOL)
+        link_slab (class, slab);
+      else
+        link_slab_last (class, slab);
+    }
   if (--slab->n_live == 0)
     class->n_idle++;
 
@@ -411,6 +434,7 @@ ovs_pool_alloc (OvsPool *pool, gsize size)
     }
 
   buffer->refs = 1;
+  buffer->origin = OVS_BUFFER_POOL;
   buffer->size = size;
   ASAN_UNPOISON_MEMORY_REGION (buffer->data, buffer->capacity);
   if (G_UNLIKELY (ovs_debug_flags () & OVS_DEBUG_POISON))
@@ -492,6 +516,117 @@ ovs_pool_fail_after (OvsPool *pool, gint n)
   ovs_mutex_unlock (&pool->lock);
 }
 
+/* --- memory that users write to --- */
+
+/* So many mappings, and bytes of them, stay behind as a trap for who still uses an address. */
+#define N_TRAPS 64
+#define TRAP_BYTES ((gsize) 64 << 20)
+
+typedef struct
+{
+  guint8 *data;
+  gsize size;
+} Trap;
+
+static OvsMutex trap_lock; /* a leaf */
+static Trap traps[N_TRAPS]; /* protected by trap_lock, as is what follows: the oldest is replaced */
+static guint next_trap;
+static gsize trapped_bytes;
+
+static void
+set_trap (guint8 *data, gsize size)
+{
+  Trap gone[N_TRAPS];
+  guint n_gone = 0;
+
+  madvise (data, size, MADV_DONTNEED);
+  if (mprotect (data, size, PROT_NONE) != 0 || size > TRAP_BYTES)
+    {
+      munmap (data, size);
+      return;
+    }
+  ovs_mutex_lock (&trap_lock);
+  for (guint i = 0; i < N_TRAPS && (i == 0 || trapped_bytes > TRAP_BYTES - size); i++)
+    {
+      Trap *oldest = &traps[(next_trap + i) % N_TRAPS];
+
+      trapped_bytes -= oldest->size;
+      gone[n_gone++] = *oldest;
+      *oldest = (Trap){ NULL, 0 };
+    }
+  traps[next_trap] = (Trap){ data, size };
+  trapped_bytes += size;
+  next_trap = (next_trap + 1) % N_TRAPS;
+  ovs_mutex_unlock (&trap_lock);
+
+  for (guint i = 0; i < n_gone; i++)
+    if (gone[i].data != NULL)
+      munmap (gone[i].data, gone[i].size);
+}
+
+/* Counted as if it were of the pool, so that the pool lives as long. */
+static OvsBuffer *
+map_buffer (OvsPool *pool, gsize size)
+{
+  guint size_class = get_size_class (size);
+  OvsBuffer *buffer;
+  gboolean fails;
+  guint8 *data;
+
+  if (size > MAX_SIZE)
+    return NULL;
+  size = (get_class_capacity (size_class) + pool->page_size - 1) & ~(pool->page_size - 1);
+  ovs_mutex_lock (&pool->lock);
+  fails = G_UNLIKELY (pool->fail_after >= 0) && pool->fail_after-- == 0;
+  ovs_mutex_unlock (&pool->lock);
+  data = fails ? NULL : map_pages (size, FALSE, pool->page_size);
+  if (data == NULL)
+    return NULL;
+
+  buffer = g_new0 (OvsBuffer, 1);
+  buffer->refs = 1;
+  buffer->data = data;
+  buffer->capacity = size;
+  buffer->pool = pool;
+  buffer->own_mapping = TRUE;
+  memset (data, 0xa5, size);
+
+  ovs_mutex_lock (&pool->lock);
+  pool->n_live++;
+  ovs_mutex_unlock (&pool->lock);
+  return buffer;
+}
+
+OvsBuffer *
+ovs_pool_alloc_map (OvsPool *pool, gsize size)
+{
+  OvsBuffer *buffer;
+
+  if (G_UNLIKELY (ovs_debug_flags () & OVS_DEBUG_POISON))
+    buffer = map_buffer (pool, size);
+  else
+    buffer = ovs_pool_alloc (pool, size);
+  if (buffer == NULL)
+    return NULL;
+  buffer->size = size;
+  buffer->origin = OVS_BUFFER_MAP;
+  return buffer;
+}
+
+void
+ovs_buffer_protect (OvsBuffer *buffer)
+{
+  if (buffer->own_mapping)
+    mprotect (buffer->data, buffer->capacity, PROT_READ);
+}
+
+void
+ovs_buffer_abandon (OvsBuffer *buffer)
+{
+  if (buffer->own_mapping)
+    memset (buffer->data, 0xa5, buffer->capacity);
+}
+
 /* --- buffers --- */
 
 /* Never 0. */
@@ -558,7 +693,7 @@ static void
 retire_buffer (OvsBuffer *buffer)
 {
   OvsPool *pool = buffer->pool;
-  gboolean unused;
+  gboolean own_mapping = buffer->own_mapping, unused;
 
   g_clear_pointer (&buffer->ready, ovs_fence_unref);
 
@@ -574,13 +709,23 @@ retire_buffer (OvsBuffer *buffer)
       return;
     }
 
-  ASAN_POISON_MEMORY_REGION (buffer->data, buffer->capacity);
-
-  ovs_mutex_lock (&pool->lock);
-  put_buffer (pool, buffer);
+  if (G_UNLIKELY (own_mapping))
+    {
+      set_trap (buffer->data, buffer->capacity);
+      ovs_mutex_lock (&pool->lock);
+      pool->n_live--;
+    }
+  else
+    {
+      ASAN_POISON_MEMORY_REGION (buffer->data, buffer->capacity);
+      ovs_mutex_lock (&pool->lock);
+      put_buffer (pool, buffer);
+    }
   unused = pool->refs == 0 && pool->n_live == 0;
   ovs_mutex_unlock (&pool->lock);
 
+  if (G_UNLIKELY (own_mapping))
+    g_free (buffer);
   if (unused)
     pool_free (pool);
 }

@@ -25,6 +25,7 @@ typedef enum
 {
   OVS_BUFFER_POOL,    /* memory of the pool: may be written in place, recycled at the end */
   OVS_BUFFER_ADOPTED, /* somebody else's memory: never written by us, destroyed at the end */
+  OVS_BUFFER_MAP,     /* memory of the pool that users wrote to: written in place only while nobody else holds it */
 } OvsBufferOrigin;
 
 struct _OvsBuffer
@@ -40,6 +41,7 @@ struct _OvsBuffer
   gpointer owner;
   guint64 checksum; /* of an adopted buffer, to see that nobody writes to it; 0: not taken */
   guint size_class; /* private to the pool, as is what follows */
+  gboolean own_mapping;
   gpointer link;
 };
 
@@ -57,6 +59,13 @@ void ovs_pool_unref (OvsPool *pool);
 
 /* NULL when memory is used up. Size 0 gives a buffer with valid, aligned data. */
 OvsBuffer *ovs_pool_alloc (OvsPool *pool, gsize size);
+/* The same for memory whose address users get, who may use it for longer than they should: origin MAP, and used again as late
+ * as can be. With OVS_DEBUG_POISON it is a mapping of its own, which comes to nobody else. */
+OvsBuffer *ovs_pool_alloc_map (OvsPool *pool, gsize size);
+/* Nobody writes to a buffer of origin MAP any more. With OVS_DEBUG_POISON a write is a fault from now on. */
+void ovs_buffer_protect (OvsBuffer *buffer);
+/* What a buffer of origin MAP holds is not wanted. With OVS_DEBUG_POISON it can be seen no more. */
+void ovs_buffer_abandon (OvsBuffer *buffer);
 /* A frame ended: lets go of free buffers above the high-water mark of the last 64 frames. */
 void ovs_pool_mark_frame (OvsPool *pool);
 /* Gives every free mapping back to the system. */
@@ -94,6 +103,13 @@ ovs_buffers_let_go (void)
 {
   if (--ovs_buffers_n_holds == 0 && G_UNLIKELY (ovs_buffers_held != NULL))
     ovs_buffers_destroy_held ();
+}
+
+/* Memory of the store that it may write to, if nobody else holds the buffer. */
+static inline gboolean
+ovs_buffer_is_writable (const OvsBuffer *buffer)
+{
+  return buffer->origin == OVS_BUFFER_POOL || (buffer->origin == OVS_BUFFER_MAP && !buffer->own_mapping);
 }
 
 /* No reader anywhere: only the caller's reference is left, and no fence is open. */
