@@ -566,7 +566,8 @@ dump_state (OvsStage *stage)
   GString *text = g_string_new (NULL);
 
   ovs_mutex_lock (&stage->lock);
-  g_string_append_printf (text, "staged %" G_GSIZE_FORMAT " pending %u\n", stage->staged_bytes, stage->pending.length);
+  g_string_append_printf (text, "staged %" G_GSIZE_FORMAT " mapped %" G_GSSIZE_FORMAT " pending %u\n", stage->staged_bytes,
+                          stage->mapped_bytes, stage->pending.length);
   for (guint32 token = 0; token <= ovs_path_dict_get_last_token (stage->dict); token++)
     g_string_append_printf (text, "%u: closing %" G_GUINT64_FORMAT " sealed %" G_GUINT64_FORMAT "\n", token,
                             ovs_floors_get (&stage->closing, token), ovs_floors_get (&stage->sealed, token));

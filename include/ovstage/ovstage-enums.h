@@ -85,6 +85,21 @@ typedef enum
 } OvstageSemantic;
 
 /**
+ * OvstageMapFlags:
+ * @OVSTAGE_MAP_FLAGS_NONE: the memory of a map holds nothing in particular
+ * @OVSTAGE_MAP_FLAGS_INITIALIZE: it holds the current values, and zeroes where there are none
+ *
+ * How the memory of a map is made.
+ *
+ * Since: 1.0
+ */
+typedef enum
+{
+  OVSTAGE_MAP_FLAGS_NONE = 0,
+  OVSTAGE_MAP_FLAGS_INITIALIZE = 1 << 0,
+} OvstageMapFlags;
+
+/**
  * OvstageError:
  * @OVSTAGE_ERROR_INVALID_ARGUMENT: an argument or a field of a payload is wrong
  * @OVSTAGE_ERROR_INVALID_HANDLE: an id or object that is unknown, released or of another stage

@@ -60,5 +60,6 @@ typedef struct _OvstagePathList OvstagePathList;
 typedef struct _OvstageOrdinalRange OvstageOrdinalRange;
 typedef struct _OvstagePlacement OvstagePlacement;
 typedef struct _OvstageReadGroup OvstageReadGroup;
+typedef struct _OvstageMapGroup OvstageMapGroup;
 
 G_END_DECLS

@@ -144,7 +144,7 @@ has_parts (const OvsFoldColumn *column, guint from, guint p, guint s)
 }
 
 /* The bytes of a covering run, number @p of step @i, can be those of step @s. What was handed over is never written,
- * nor what a peek holds. */
+ * nor what a peek or a user holds. */
 static gboolean
 can_become_version (const OvsFold *fold, const OvsFoldColumn *column, guint i, guint p, guint s, gsize size)
 {
@@ -155,7 +155,7 @@ can_become_version (const OvsFold *fold, const OvsFoldColumn *column, guint i, g
     return FALSE;
   if (!has_parts (column, i, p + 1, s))
     return TRUE;
-  return !fold->context.is_peek && part->values->origin == OVS_BUFFER_POOL && ovs_buffer_is_exclusive (part->values);
+  return !fold->context.is_peek && ovs_buffer_is_writable (part->values) && ovs_buffer_is_exclusive (part->values);
 }
 
 static gboolean
@@ -165,7 +165,7 @@ may_fold_in_place (const OvsVersion *base, gboolean keep_base, gsize size)
 
   if (flags & OVS_DEBUG_COPY || (flags & OVS_DEBUG_RANDOM && g_random_boolean ()))
     return FALSE;
-  return !keep_base && base->values->origin == OVS_BUFFER_POOL && g_atomic_int_get (&base->refs) == 1 &&
+  return !keep_base && ovs_buffer_is_writable (base->values) && g_atomic_int_get (&base->refs) == 1 &&
          ovs_buffer_is_exclusive (base->values) && base->values->capacity >= size;
 }
 

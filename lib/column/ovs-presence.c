@@ -126,6 +126,43 @@ ovs_presence_as_of (OvsAttr *attr, guint32 token, const OvsDeletes *prim_deletes
     g_free (rows_to_entries[c]);
 }
 
+/* Every prim that a column has, or had since its rows were last laid out. */
+static OvstagePathList *
+list_prims (OvsAttr *attr, OvsPathDict *dict)
+{
+  g_autoptr (GHashTable) seen = g_hash_table_new (NULL, NULL);
+  g_autoptr (GArray) ids = g_array_new (FALSE, FALSE, sizeof (guint64));
+
+  for (guint c = 0; c < attr->columns->len; c++)
+    {
+      OvsColumn *column = attr->columns->pdata[c];
+
+      for (guint32 row = 0; row < column->n_head_rows; row++)
+        {
+          guint64 prim = ovs_layout_get_prim (column->layout, row);
+
+          if (g_hash_table_add (seen, GUINT_TO_POINTER ((guint) prim)))
+            g_array_append_val (ids, prim);
+        }
+    }
+  return ovs_path_list_new (dict, (const guint64 *) ids->data, ids->len, NULL);
+}
+
+void
+ovs_presence_of_columns (OvsAttr *attr, OvsPathDict *dict, const OvsDeletes *prim_deletes, guint64 floor, guint64 ordinal,
+                         gboolean *lives)
+{
+  OvstagePathList *list = list_prims (attr, dict);
+  g_autofree guint16 *state = g_new (guint16, list->n);
+  g_autofree guint8 *above = g_new (guint8, list->n);
+
+  ovs_presence_as_of (attr, attr->token, prim_deletes, floor, list, list->n, ordinal, state, above);
+  for (guint32 i = 0; i < list->n; i++)
+    if (state[i] != 0)
+      lives[state[i] - 1] = TRUE;
+  ovs_path_list_unref (list);
+}
+
 /* Whether a write staged above @floor, at or below @ordinal, meets an entry of @list that is @wanted (nullable). */
 static gboolean
 writes_touch (OvsAttr *attr, guint64 floor, guint64 ordinal, OvstagePathList *list, const guint8 *wanted)

@@ -15,6 +15,9 @@ void ovs_presence_at_head (OvsAttr *attr, OvstagePathList *list, guint32 n, guin
  * @attr, @token, @prim_deletes, @floor: as for ovs_attr_list_entries(). */
 void ovs_presence_as_of (OvsAttr *attr, guint32 token, const OvsDeletes *prim_deletes, guint64 floor, OvstagePathList *list, guint32 n,
                          guint64 ordinal, guint16 *state, guint8 *above);
+/* Which columns carry some prim, as of @ordinal. @lives: one for each column, FALSE. */
+void ovs_presence_of_columns (OvsAttr *attr, OvsPathDict *dict, const OvsDeletes *prim_deletes, guint64 floor, guint64 ordinal,
+                              gboolean *lives);
 /* Whether a path of @list that is in @within (nullable) too has a value as of @closing, the floor that advances were submitted
  * for, or a write staged above that at or below @ordinal. */
 gboolean ovs_presence_touches (OvsAttr *attr, const OvsDeletes *prim_deletes, guint64 floor, guint64 closing, OvstagePathList *list,

@@ -193,9 +193,8 @@ first_selected (const OvsRows *rows)
   return i;
 }
 
-/* W20 to W22 */
-static gboolean
-check_schema (OvsBooking *booking, GError **error)
+gboolean
+ovs_booking_check_schema (OvsBooking *booking, GError **error)
 {
   OvsColumn *only = booking->only;
   const OvsSchema *schema = &booking->schema;
@@ -236,15 +235,16 @@ out_of_memory (GError **error, gsize bytes)
   return ovs_fail (error, OVSTAGE_ERROR_OUT_OF_MEMORY, "no memory for %" G_GSIZE_FORMAT " bytes of values", bytes);
 }
 
-/* W33 */
-static gboolean
-check_budget (OvsStage *stage, gsize bytes, GError **error)
+gboolean
+ovs_stage_check_budget (OvsStage *stage, gsize bytes, GError **error)
 {
-  if (bytes <= stage->config.staging_budget && stage->staged_bytes <= stage->config.staging_budget - bytes)
+  gsize unsealed = stage->staged_bytes + (gsize) g_atomic_pointer_get (&stage->mapped_bytes);
+
+  if (bytes == 0 || (bytes <= stage->config.staging_budget && unsealed <= stage->config.staging_budget - bytes))
     return TRUE;
   return ovs_fail (error, OVSTAGE_ERROR_OUT_OF_MEMORY,
                    "%" G_GSIZE_FORMAT " unsealed bytes and %" G_GSIZE_FORMAT " more, staging-budget is %" G_GUINT64_FORMAT,
-                   stage->staged_bytes, bytes, stage->config.staging_budget);
+                   unsealed, bytes, stage->config.staging_budget);
 }
 
 /* Preparing: memory for everything, so that entering cannot fail. */
@@ -297,6 +297,11 @@ prepare_values (OvsBooking *booking, GError **error)
 {
   OvsBuffer *buffer;
 
+  if (booking->data->buffer != NULL)
+    {
+      add_buffer (booking, ovs_buffer_ref (booking->data->buffer));
+      return TRUE;
+    }
   if (!can_adopt (booking))
     return prepare_buffer (booking, ovs_booking_get_bytes (booking), error);
   buffer = ovs_buffer_new_adopted ((gpointer) booking->rows.base, ovs_booking_get_bytes (booking), (GDestroyNotify) ovs_tensor_unref,
@@ -398,7 +403,7 @@ enter_plain (OvsBooking *booking)
   OvsBuffer *values = take_buffer (booking);
   OvsRowPromise *promise = NULL;
 
-  if (values->origin == OVS_BUFFER_ADOPTED)
+  if (values->origin != OVS_BUFFER_POOL)
     ;
   else if (booking->locked)
     ovs_transfer_elements (rows, values, row_numbers, binding, 0, rows->count, 0);
@@ -502,7 +507,8 @@ enter_elements (OvsBooking *booking, OvsColumn *column, const guint32 *elements,
     stage_part (booking, column, 0, n, row_numbers, values, NULL, structural);
 }
 
-/* How many targets each column will have, by 1 + its index; [0]: those of a column that is not there yet. */
+/* How many targets each column will have, by 1 + its index. [0]: those of the column that prims which appear will join, whether
+ * it is there already, and other targets stand in it, or not: another booking of the same write may make it meanwhile. */
 static guint32 *
 count_targets (OvsBooking *booking, OvsColumn **joined)
 {
@@ -512,12 +518,11 @@ count_targets (OvsBooking *booking, OvsColumn **joined)
     if (is_selected (&booking->rows, i))
       n_of[booking->state[i]]++;
 
-  /* Prims that appear join a column of their schema, whether other targets stand in it or not. */
   *joined = n_of[0] > 0 && booking->attr != NULL ? ovs_attr_find_column (booking->attr, &booking->schema) : NULL;
   if (*joined != NULL)
     {
-      n_of[(*joined)->index + 1] += n_of[0];
-      n_of[0] = 0;
+      n_of[0] += n_of[(*joined)->index + 1];
+      n_of[(*joined)->index + 1] = 0;
     }
   return n_of;
 }
@@ -555,7 +560,7 @@ enter_each (OvsBooking *booking)
       if (n_of[c] == 0)
         continue;
       for (guint32 i = 0; i < rows->count; i++)
-        if (is_selected (rows, i) && (booking->state[i] == c || (booking->state[i] == 0 && column == joined)))
+        if (is_selected (rows, i) && (booking->state[i] == c || (c == 0 && joined != NULL && booking->state[i] == joined->index + 1)))
           elements[n++] = i;
       enter_elements (booking, column, elements, n);
     }
@@ -572,7 +577,7 @@ enter_first (OvsBooking *booking)
   for (guint32 i = 0; i < rows->count; i++)
     ovs_stage_add_live (booking->stage, booking->query->list->ids[i], 1);
   ovs_attr_note_structure (column->attr, booking->write->ordinal);
-  if (values->origin == OVS_BUFFER_ADOPTED)
+  if (values->origin != OVS_BUFFER_POOL)
     ;
   else if (booking->locked)
     ovs_rows_copy (rows, 0, rows->count, values->data);
@@ -601,6 +606,15 @@ find_targets (OvsBooking *booking)
     find_state (booking);
 }
 
+gboolean
+ovs_booking_find (OvsBooking *booking, GError **error)
+{
+  if (!check_floor (booking, error))
+    return FALSE;
+  find_targets (booking);
+  return check_prim_mode (booking, error);
+}
+
 static gboolean
 prepare (OvsBooking *booking, GError **error)
 {
@@ -609,7 +623,7 @@ prepare (OvsBooking *booking, GError **error)
   if (booking->only != NULL)
     {
       if (booking->locked && rows->n_selected < booking->only->n_head_rows && ovs_booking_get_bytes (booking) <= LOG_LIMIT &&
-          !booking->data->take)
+          !booking->data->take && booking->data->buffer == NULL)
         {
           booking->way = OVS_WAY_LOG;
           return prepare_log (booking, error);
@@ -724,11 +738,13 @@ ovs_bookings_book (OvsBooking *bookings, gsize n, gsize n_entries, OvsWrite *wri
     }
   for (gsize i = 0; i < n; i++)
     {
-      if (!check_schema (&bookings[i], error))
+      if (!ovs_booking_check_schema (&bookings[i], error))
         return fail_entry (error, &bookings[i], n_entries);
-      bytes += ovs_booking_get_bytes (&bookings[i]);
+      /* What was mapped has been let in already. */
+      if (bookings[i].data->buffer == NULL)
+        bytes += ovs_booking_get_bytes (&bookings[i]);
     }
-  if (!ovs_check_placement (placement, error) || !check_budget (stage, bytes, error) ||
+  if (!ovs_check_placement (placement, error) || !ovs_stage_check_budget (stage, bytes, error) ||
       (!bookings[0].locked && !ovs_stage_check_queue (stage, error)))
     return FALSE;
 

@@ -59,8 +59,21 @@ ovs_booking_get_bytes (const OvsBooking *booking)
   return booking->rows.n_selected * booking->rows.row_size;
 }
 
+/* Stage lock held for these. The tiers of faults from the floor to the prim mode; finds where the targets are. */
+gboolean ovs_booking_find (OvsBooking *booking, GError **error);
+/* W20 to W22 */
+gboolean ovs_booking_check_schema (OvsBooking *booking, GError **error);
+/* W33 */
+gboolean ovs_stage_check_budget (OvsStage *stage, gsize bytes, GError **error);
+
 /* Stage lock held. Everything of a write but the bytes that are left in the transfers. Faults are told tier by tier over all
  * bookings; nothing is there before all of them passed. @n_entries: of the batch, those without targets included. */
 gboolean ovs_bookings_book (OvsBooking *bookings, gsize n, gsize n_entries, OvsWrite *write, const OvstagePlacement *placement,
                             GError **error);
 OvsTransfer *ovs_bookings_take_transfers (OvsBooking *bookings, gsize n);
+
+/* No lock held. Books @write, moves its bytes or has them moved, and gives the operation; clears @bookings. Of no bookings: done,
+ * without effect. @error: it is refused with that; taken. @after: (nullable) a map whose memory the bookings bring: its bytes are
+ * there once it is done. */
+OvsOp *ovs_write_submit (OvsWrite *write, OvsBooking *bookings, gsize n, gsize n_entries, const OvstagePlacement *placement,
+                         OvsOp *after, GError *error);

@@ -57,6 +57,7 @@ must_wait (const OvsAdvance *advance, OvsOp *op)
       return ((OvsRead *) op)->n_attributes == 0; /* it tells the global floor */
     case OVS_OP_ADVANCE:
       return advances_meet (advance, (OvsAdvance *) op);
+    case OVS_OP_MAP:
     case OVS_OP_QUERY:
     default:
       return FALSE;

@@ -55,7 +55,8 @@ struct _OvsOp
 
   /* Protected by the stage lock. */
   gboolean pending;
-  gboolean begun; /* can not be withdrawn */
+  gboolean begun; /* can not be withdrawn, */
+  gboolean booked; /* nor can this, though it still waits for bytes */
   guint n_deps;
   guint64 failed_dep;    /* id of one that failed or was withdrawn; 0: none */
   GList link;            /* in the pending list */
@@ -77,6 +78,7 @@ typedef struct
 {
   OvsOp op;
   guint64 ordinal;
+  struct _OvsTransfer *transfers; /* (owned) (nullable) of one that is booked */
   gsize n_attributes;
   guint32 attributes[];
 } OvsWrite;
@@ -171,6 +173,7 @@ struct _OvsStage
   guint layouts_swept;
   OvsBindingTable *bindings; /* (owned) */
   gsize staged_bytes;
+  gssize mapped_bytes; /* (atomic) of maps that are open: they count like staged ones */
   GQueue pending; /* OvsOp, ids ascending */
   guint64 emission_due;     /* 0: none */
   guint64 emission_running; /* 0: none */
@@ -230,6 +233,9 @@ void ovs_ops_run (GQueue *ready);
 /* No lock held. The operation has begun, and waits for nothing. */
 void ovs_advance_run (OvsAdvance *advance, GQueue *ready);
 void ovs_read_run (OvsRead *read, GQueue *ready);
+void ovs_map_run (OvsOp *map, GQueue *ready);
+void ovs_write_run (OvsWrite *write);
+void ovs_map_clear (OvsOp *map);
 void ovs_read_clear (OvsRead *read);
 void ovs_query_clear (OvsQuery *query);
 void ovs_advance_clear (OvsAdvance *advance);
@@ -267,6 +273,8 @@ gboolean ovs_stage_check_query (OvsStage *stage, OvsOp *query, GError **error);
 gboolean ovs_stage_check_attribute (OvsStage *stage, guint64 attribute, GError **error);
 /* W23 */
 gboolean ovs_stage_check_writable (OvsStage *stage, guint32 attribute, GError **error);
+gboolean ovs_check_prim_mode (OvstagePrimMode prim_mode, GError **error);
+gboolean ovs_check_semantic (OvstageSemantic semantic, GError **error);
 gboolean ovs_check_ordinal (guint64 ordinal, const char *what, GError **error);
 gboolean ovs_check_placement (const OvstagePlacement *placement, GError **error);
 /* No lock held for these: NULL if no prim has a row. Once. */

@@ -22,18 +22,15 @@ fail_entry (GError **error, gsize i, gsize n)
 static gboolean
 check_enums (const OvsAttributeWrite *entries, gsize n, guint64 ordinal, OvstagePrimMode prim_mode, GError **error)
 {
-  if ((guint) prim_mode > OVSTAGE_PRIM_MODE_UPDATE)
-    return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "prim mode is %d, expected 0 (UPSERT), 1 (INSERT) or 2 (UPDATE)",
-                     (int) prim_mode);
+  if (!ovs_check_prim_mode (prim_mode, error))
+    return FALSE;
   for (gsize i = 0; i < n; i++)
     {
       const OvstageWriteData *data = entries[i].data;
 
       if (data == NULL)
         ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "data: none given, expected the data of a write");
-      else if (!ovs_semantic_is_valid ((gint) data->semantic))
-        ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "semantic is %d, expected 0 (NONE) to 15 (FRAME)", (int) data->semantic);
-      else
+      else if (ovs_check_semantic (data->semantic, error))
         continue;
       return fail_entry (error, i, n);
     }
@@ -171,56 +168,103 @@ begin_bookings (OvsWrite *write, OvsOp *query, const OvsAttributeWrite *entries,
   return n_bookings;
 }
 
-OvsOp *
-ovs_stage_write_batch (OvsStage *stage, OvsOp *query, const OvsAttributeWrite *entries, gsize n, guint64 ordinal,
-                       OvstagePrimMode prim_mode, const OvstagePlacement *placement)
+/* Booked, and has to wait for the bytes that @after brings. */
+static void
+wait_for_map (OvsWrite *write, OvsOp *after, OvsTransfer *transfers)
 {
-  OvsWrite *write = ovs_op_new (stage, OVS_OP_WRITE, sizeof *write + sizeof (guint32) * n);
-  OvsBooking one, *bookings = n > 1 ? g_new (OvsBooking, n) : &one;
-  gboolean async = (ovs_debug_flags () & OVS_DEBUG_ASYNC) != 0, locked, booked;
-  OvsTransfer *transfers = NULL;
-  GError *error = NULL;
-  gsize n_bookings, work = 0;
+  write->transfers = transfers;
+  write->op.begun = FALSE;
+  write->op.booked = TRUE;
+  ovs_op_set_pending (&write->op);
+  ovs_op_add_dep (&write->op, after);
+}
 
-  write->ordinal = ordinal;
-  write->op.begun = TRUE;
-  n_bookings = begin_bookings (write, query, entries, n, prim_mode, bookings, &error);
-  for (gsize i = 0; i < n_bookings; i++)
-    work += MAX (ovs_booking_get_bytes (&bookings[i]), bookings[i].rows.count / 8);
-  locked = !async && work <= OVS_LOCKED_LIMIT;
-  for (gsize i = 0; i < n_bookings; i++)
-    bookings[i].locked = locked;
+static void
+move_bytes (OvsWrite *write, OvsTransfer *transfers)
+{
+  OvsStage *stage = write->op.stage;
 
-  ovs_stage_lock (stage);
-  booked = FALSE;
-  if (error == NULL && n_bookings > 0)
-    booked = ovs_bookings_book (bookings, n_bookings, n, write, placement, &error);
-  else if (error == NULL && ovs_stage_check_open (stage, &error))
-    ovs_op_book (&write->op);
-  if (booked)
-    transfers = ovs_bookings_take_transfers (bookings, n_bookings);
-  if (booked && locked)
-    ovs_transfers_run (g_steal_pointer (&transfers));
-  else if (transfers != NULL)
-    ovs_op_set_pending (&write->op);
-  ovs_stage_unlock (stage);
-
-  for (gsize i = 0; i < n_bookings; i++)
-    ovs_booking_clear (&bookings[i]);
-  if (bookings != &one)
-    g_free (bookings);
-
-  /* Without a transfer there is nothing to wait for: it was refused, or the bytes are where they will stay. */
-  if (transfers == NULL)
-    return ovs_op_end_new (&write->op, error);
-  if (async || (ovs_transfers_get_work (transfers) > stage->config.caller_limit && ovs_workers_get_n_threads (stage->workers) > 1))
+  if ((ovs_debug_flags () & OVS_DEBUG_ASYNC) != 0 ||
+      (ovs_transfers_get_work (transfers) > stage->config.caller_limit && ovs_workers_get_n_threads (stage->workers) > 1))
     ovs_transfers_push (transfers, write);
   else
     {
       ovs_transfers_run (transfers);
       ovs_write_end (write);
     }
+}
+
+void
+ovs_write_run (OvsWrite *write)
+{
+  OvsTransfer *transfers = g_steal_pointer (&write->transfers);
+
+  if (transfers != NULL)
+    move_bytes (write, transfers);
+  else
+    ovs_write_end (write);
+}
+
+OvsOp *
+ovs_write_submit (OvsWrite *write, OvsBooking *bookings, gsize n, gsize n_entries, const OvstagePlacement *placement, OvsOp *after,
+                  GError *error)
+{
+  OvsStage *stage = write->op.stage;
+  gboolean locked = (ovs_debug_flags () & OVS_DEBUG_ASYNC) == 0 && (after == NULL || ovs_op_is_done (after)), booked = FALSE;
+  OvsTransfer *transfers = NULL;
+  gsize work = 0;
+
+  write->op.begun = TRUE;
+  for (gsize i = 0; i < n; i++)
+    work += MAX (ovs_booking_get_bytes (&bookings[i]), bookings[i].rows.count / 8);
+  locked = locked && work <= OVS_LOCKED_LIMIT;
+  for (gsize i = 0; i < n; i++)
+    bookings[i].locked = locked;
+
+  ovs_stage_lock (stage);
+  if (error == NULL && n > 0)
+    booked = ovs_bookings_book (bookings, n, n_entries, write, placement, &error);
+  else if (error == NULL && ovs_stage_check_open (stage, &error))
+    ovs_op_book (&write->op);
+  if (booked)
+    transfers = ovs_bookings_take_transfers (bookings, n);
+  if (booked && locked)
+    ovs_transfers_run (g_steal_pointer (&transfers));
+  else if (booked && after != NULL && after->pending)
+    wait_for_map (write, after, g_steal_pointer (&transfers));
+  else if (transfers != NULL)
+    ovs_op_set_pending (&write->op);
+  booked = write->op.booked;
+  ovs_stage_unlock (stage);
+
+  for (gsize i = 0; i < n; i++)
+    ovs_booking_clear (&bookings[i]);
+
+  if (booked)
+    return &write->op;
+  /* Without a transfer there is nothing to wait for: it was refused, or the bytes are where they will stay. */
+  if (transfers == NULL)
+    return ovs_op_end_new (&write->op, error);
+  move_bytes (write, transfers);
   return &write->op;
+}
+
+OvsOp *
+ovs_stage_write_batch (OvsStage *stage, OvsOp *query, const OvsAttributeWrite *entries, gsize n, guint64 ordinal,
+                       OvstagePrimMode prim_mode, const OvstagePlacement *placement)
+{
+  OvsWrite *write = ovs_op_new (stage, OVS_OP_WRITE, sizeof *write + sizeof (guint32) * n);
+  OvsBooking one, *bookings = n > 1 ? g_new (OvsBooking, n) : &one;
+  GError *error = NULL;
+  gsize n_bookings;
+  OvsOp *op;
+
+  write->ordinal = ordinal;
+  n_bookings = begin_bookings (write, query, entries, n, prim_mode, bookings, &error);
+  op = ovs_write_submit (write, bookings, n_bookings, n, placement, NULL, error);
+  if (bookings != &one)
+    g_free (bookings);
+  return op;
 }
 
 OvsOp *

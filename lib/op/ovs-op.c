@@ -50,6 +50,9 @@ ovs_op_unref (OvsOp *op)
     case OVS_OP_ADVANCE:
       ovs_advance_clear ((OvsAdvance *) op);
       break;
+    case OVS_OP_MAP:
+      ovs_map_clear (op);
+      break;
     case OVS_OP_WRITE:
     default:
       break;
@@ -300,6 +303,10 @@ ovs_ops_run (GQueue *ready)
     {
       if (op->kind == OVS_OP_ADVANCE)
         ovs_advance_run ((OvsAdvance *) op, ready);
+      else if (op->kind == OVS_OP_MAP)
+        ovs_map_run (op, ready);
+      else if (op->kind == OVS_OP_WRITE)
+        ovs_write_run ((OvsWrite *) op);
       else
         ovs_read_run ((OvsRead *) op, ready);
       ovs_op_unref (op);
@@ -334,7 +341,7 @@ ovs_op_cancel (OvsOp *op)
   gboolean withdrawn;
 
   ovs_stage_lock (stage);
-  withdrawn = op->pending && !op->begun;
+  withdrawn = op->pending && !op->begun && !op->booked;
   if (withdrawn)
     {
       op->begun = TRUE;

@@ -18,6 +18,7 @@ typedef enum
   OVS_OP_WRITE, /* and a delete */
   OVS_OP_ADVANCE,
   OVS_OP_READ,
+  OVS_OP_MAP,
 } OvsOpKind;
 
 typedef enum

@@ -124,7 +124,7 @@ ovs_stage_close (OvsStage *stage)
     {
       OvsOp *op = link->data;
 
-      if (!op->begun)
+      if (!op->begun && !op->booked)
         g_ptr_array_add (withdrawn, ovs_op_ref (op));
     }
   for (guint i = 0; i < withdrawn->len; i++)
@@ -405,6 +405,21 @@ ovs_stage_check_writable (OvsStage *stage, guint32 attribute, GError **error)
       return ovs_fail (error, OVSTAGE_ERROR_NOT_SUPPORTED, "attribute '%s' is built in and cannot be written",
                        ovs_stage_name (stage, attribute));
   return TRUE;
+}
+
+gboolean
+ovs_check_prim_mode (OvstagePrimMode prim_mode, GError **error)
+{
+  return (guint) prim_mode <= OVSTAGE_PRIM_MODE_UPDATE ||
+         ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "prim mode is %d, expected 0 (UPSERT), 1 (INSERT) or 2 (UPDATE)",
+                   (int) prim_mode);
+}
+
+gboolean
+ovs_check_semantic (OvstageSemantic semantic, GError **error)
+{
+  return ovs_semantic_is_valid ((gint) semantic) ||
+         ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "semantic is %d, expected 0 (NONE) to 15 (FRAME)", (int) semantic);
 }
 
 gboolean

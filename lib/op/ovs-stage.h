@@ -47,6 +47,18 @@ typedef struct
 
 OvsOp *ovs_stage_write_batch (OvsStage *stage, OvsOp *query, const OvsAttributeWrite *entries, gsize n, guint64 ordinal,
                               OvstagePrimMode prim_mode, const OvstagePlacement *placement);
+/* What a map asks for. */
+typedef struct
+{
+  OvstageDataType dtype; /* all zero: that of what is there */
+  OvstageSemantic semantic;
+  const gsize *element_counts; /* (nullable) one for each prim: arrays. NULL: fixed-size */
+  gsize n_element_counts;
+  OvstageMapFlags flags;
+} OvsMapRequest;
+
+OvsOp *ovs_stage_map (OvsStage *stage, OvsOp *query, guint64 attribute, const OvsMapRequest *request, guint64 ordinal,
+                      OvstagePrimMode prim_mode, const OvstagePlacement *placement);
 /* An operation that is refused with @error, which it takes, before it was one of those here. */
 OvsOp *ovs_stage_refuse (OvsStage *stage, GError *error);
 /* Of no attributes: whole prims. */
@@ -65,6 +77,15 @@ void ovs_stage_trim (OvsStage *stage);
 /* The next group of a read that is done. TRUE with NULL at the end. FALSE with the read's error. Thread-safe. */
 gboolean ovs_read_next (OvsOp *read, OvstageReadGroup **group, GError **error);
 guint64 ovs_read_get_as_of (OvsOp *read);
+
+/* The next group of a map that is done: as ovs_read_next(). */
+gboolean ovs_map_next (OvsOp *map, OvstageMapGroup **group, GError **error);
+/* These give an operation, and may be called in any order, by any thread. A stream or event of 0: none. */
+OvsOp *ovs_map_commit_group (OvsOp *map, OvstageMapGroup *group, guint64 stream, guint64 event);
+/* What was not committed, as one write. The map is over. */
+OvsOp *ovs_map_commit (OvsOp *map, guint64 stream, guint64 event);
+/* Drops what was not committed. The map is over. */
+void ovs_map_discard (OvsOp *map);
 
 /* The face's side of the `sealed` signal. @wanted is asked before an advance publishes, without a lock: while it says
  * TRUE, the core remembers the newest global floor that nobody was told of and pins it. @risen is called after a publish

@@ -32,6 +32,15 @@ ovs_payload_new_take (OvstageTensor *tensor)
 }
 
 OvstageWriteData *
+ovs_payload_new_buffer (OvstageTensor *tensor, OvsBuffer *buffer)
+{
+  OvstageWriteData *payload = ovs_payload_new (tensor);
+
+  payload->buffer = ovs_buffer_ref (buffer);
+  return payload;
+}
+
+OvstageWriteData *
 ovs_payload_ref (OvstageWriteData *payload)
 {
   g_atomic_int_inc (&payload->refs);
@@ -74,6 +83,7 @@ ovs_payload_unref (OvstageWriteData *payload)
     return;
 
   g_clear_pointer (&payload->tensor, ovs_tensor_unref);
+  g_clear_pointer (&payload->buffer, ovs_buffer_unref);
   release_shared (payload->index_map);
   release_shared (payload->mask);
   g_free (payload);

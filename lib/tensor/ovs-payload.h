@@ -9,6 +9,7 @@
 
 #pragma once
 
+#include "base/ovs-pool.h"
 #include "tensor/ovs-tensor.h"
 
 typedef enum
@@ -22,6 +23,7 @@ struct _OvstageWriteData
   OvsPayloadKind kind;
   gboolean take;         /* the memory was handed over: it may become the store's */
   OvstageTensor *tensor; /* (owned) */
+  OvsBuffer *buffer;     /* (owned) (nullable) memory of the store that the tensor, compact and without map or mask, begins */
   guint32 count;         /* 0: every prim of the query */
   guint32 *index_map;    /* (owned) (nullable) g_atomic_rc_box */
   gsize n_index_map;
@@ -58,6 +60,8 @@ typedef struct
 OvstageWriteData *ovs_payload_new (OvstageTensor *tensor);
 /* The memory is handed over: whoever made it writes to it no more. */
 OvstageWriteData *ovs_payload_new_take (OvstageTensor *tensor);
+/* The memory is the store's: what was a map. */
+OvstageWriteData *ovs_payload_new_buffer (OvstageTensor *tensor, OvsBuffer *buffer);
 OvstageWriteData *ovs_payload_ref (OvstageWriteData *payload);
 void ovs_payload_unref (OvstageWriteData *payload);
 /* NULL clears; an empty map is kept, and refused by the form check. The same for masks. */
