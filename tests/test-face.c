@@ -7,6 +7,7 @@
  * is compiled in; only GIO is linked. */
 
 #include "base/ovs-error.c"
+#include "object/ovstage-map.c"
 #include "object/ovstage-operation.c"
 #include "object/ovstage-query.c"
 #include "object/ovstage-read.c"
@@ -241,6 +242,22 @@ ovs_read_group_unref (OvstageReadGroup *group)
   g_atomic_int_add (&n_groups, -1);
 }
 
+gboolean
+ovs_map_next (OvsOp *map, OvstageMapGroup **group, GError **error)
+{
+  OvstageReadGroup *found;
+  gboolean fine = ovs_read_next (map, &found, error);
+
+  *group = (OvstageMapGroup *) found;
+  return fine;
+}
+
+void
+ovs_map_group_unref (OvstageMapGroup *group)
+{
+  ovs_read_group_unref ((OvstageReadGroup *) group);
+}
+
 guint64
 ovs_read_get_as_of (OvsOp *read)
 {
@@ -352,6 +369,30 @@ ovs_stage_refuse (OvsStage *stage, GError *error)
 
   op->error = error;
   return op;
+}
+
+OvsOp *
+ovs_map_commit_group (OvsOp *map, OvstageMapGroup *group, guint64 stream, guint64 event)
+{
+  return op_new_done ();
+}
+
+OvsOp *
+ovs_map_commit (OvsOp *map, guint64 stream, guint64 event)
+{
+  return op_new_done ();
+}
+
+void
+ovs_map_discard (OvsOp *map)
+{
+}
+
+OvsOp *
+ovs_stage_map (OvsStage *stage, OvsOp *query, guint64 attribute, const OvsMapRequest *request, guint64 ordinal,
+               OvstagePrimMode prim_mode, const OvstagePlacement *placement)
+{
+  return op_new_done ();
 }
 
 OvsOp *

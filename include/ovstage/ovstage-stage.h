@@ -8,6 +8,7 @@
 #error "Only <ovstage/ovstage.h> can be included directly."
 #endif
 
+#include <ovstage/ovstage-map.h>
 #include <ovstage/ovstage-operation.h>
 #include <ovstage/ovstage-ordinal-range.h>
 #include <ovstage/ovstage-path-dictionary.h>
@@ -69,6 +70,18 @@ OvstageOperation *ovstage_stage_advance_write_floor (OvstageStage *self,
                                                      OvstageScope scope,
                                                      const OvstageToken *attributes,
                                                      gsize n_attributes);
+OVSTAGE_AVAILABLE_IN_1_0
+OvstageMap *ovstage_stage_map_attribute (OvstageStage *self,
+                                         OvstageQuery *query,
+                                         OvstageToken attribute,
+                                         const OvstageDataType *dtype,
+                                         OvstageSemantic semantic,
+                                         const gsize *element_counts,
+                                         gsize n_element_counts,
+                                         guint64 ordinal,
+                                         OvstagePrimMode prim_mode,
+                                         OvstageMapFlags flags,
+                                         const OvstagePlacement *placement);
 OVSTAGE_AVAILABLE_IN_1_0
 OvstageRead *ovstage_stage_read_attributes (OvstageStage *self,
                                             OvstageQuery *query,

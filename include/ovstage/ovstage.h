@@ -13,6 +13,8 @@
 #include <ovstage/ovstage-enum-types.h>
 #include <ovstage/ovstage-enums.h>
 #include <ovstage/ovstage-error.h>
+#include <ovstage/ovstage-map-group.h>
+#include <ovstage/ovstage-map.h>
 #include <ovstage/ovstage-operation.h>
 #include <ovstage/ovstage-ordinal-range.h>
 #include <ovstage/ovstage-path-dictionary.h>

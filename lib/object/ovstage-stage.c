@@ -762,6 +762,73 @@ ovstage_stage_advance_write_floor (OvstageStage *self,
 }
 
 /**
+ * ovstage_stage_map_attribute:
+ * @self: a stage
+ * @query: the prims to write, of this stage
+ * @attribute: the token of the attribute's name
+ * @dtype: (nullable): the type of a row; `NULL`, or one that is all zero, for that of what is there
+ * @semantic: what the values mean; `OVSTAGE_SEMANTIC_NONE` keeps what the prims have
+ * @element_counts: (array length=n_element_counts) (nullable): the number of elements of each
+ *   prim's array; `NULL` for an attribute that is not one of arrays
+ * @n_element_counts: the number of @element_counts
+ * @ordinal: the ordinal of the values, above the write floor of @attribute
+ * @prim_mode: what is expected of the prims
+ * @flags: how the memory is made
+ * @placement: (nullable): where the memory is wanted; `NULL` for the CPU
+ *
+ * Asks for memory to fill with the values of an attribute, as
+ * [class@Ovstage.Map] tells.
+ *
+ * Without @dtype, data type and semantic are those that the prims of @query have, or
+ * if they have none, those that any prim has, as of @ordinal and all that was
+ * submitted. It is an error if there are several.
+ *
+ * With `OVSTAGE_MAP_FLAGS_INITIALIZE` the memory holds the values as of @ordinal and
+ * all that was submitted, sealed or not, and zeroes where there are none. Without, it
+ * holds nothing in particular.
+ *
+ * The memory counts against the stage's budget of unsealed bytes.
+ *
+ * The operation fails as a write would, which
+ * [method@Ovstage.Stage.write_attribute] describes, and so does each commit, which is
+ * checked anew. `OVSTAGE_ERROR_INVALID_ARGUMENT` it is also for a data type that was
+ * left open and is not clear, for counts of an attribute that is not one of arrays or
+ * none for one that is, and for another number of counts than of prims.
+ *
+ * Returns: (transfer full): the map
+ *
+ * Since: 1.0
+ */
+OvstageMap *
+ovstage_stage_map_attribute (OvstageStage *self,
+                             OvstageQuery *query,
+                             OvstageToken attribute,
+                             const OvstageDataType *dtype,
+                             OvstageSemantic semantic,
+                             const gsize *element_counts,
+                             gsize n_element_counts,
+                             guint64 ordinal,
+                             OvstagePrimMode prim_mode,
+                             OvstageMapFlags flags,
+                             const OvstagePlacement *placement)
+{
+  OvsMapRequest request = { { 0, 0, 0 }, semantic, element_counts, n_element_counts, flags };
+  OvsOp *prims;
+
+  g_return_val_if_fail (OVSTAGE_IS_STAGE (self), NULL);
+  g_return_val_if_fail (OVSTAGE_IS_QUERY (query), NULL);
+  g_return_val_if_fail (element_counts != NULL || n_element_counts == 0, NULL);
+
+  if (dtype != NULL)
+    request.dtype = *dtype;
+  prims = _ovstage_operation_get_op ((OvstageOperation *) query);
+  return _ovstage_operation_take (OVSTAGE_TYPE_MAP,
+                                  prims != NULL ? ovs_stage_map (self->core, prims, attribute, &request, ordinal, prim_mode,
+                                                                 placement)
+                                                : NULL);
+}
+
+/**
  * ovstage_stage_read_attributes:
  * @self: a stage
  * @query: the prims to read, of this stage
