@@ -49,6 +49,31 @@ class DLManagedTensorVersioned(ctypes.Structure):
     ]
 
 
+# Called with the GIL, and they may set Python errors.
+FROM_OBJECT = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.POINTER(ctypes.c_void_p))
+TO_OBJECT = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(ctypes.c_void_p))
+LEND = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.POINTER(DLTensor))
+WORK_STREAM = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_int32, ctypes.POINTER(ctypes.c_void_p))
+# Without.
+SET_ERROR = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p)
+ALLOCATE = ctypes.CFUNCTYPE(
+    ctypes.c_int, ctypes.POINTER(DLTensor), ctypes.POINTER(ctypes.c_void_p), ctypes.c_void_p, SET_ERROR
+)
+
+
+class DLPackExchangeAPI(ctypes.Structure):
+    _fields_ = [
+        ("major", ctypes.c_uint32),
+        ("minor", ctypes.c_uint32),
+        ("prev_api", ctypes.c_void_p),
+        ("allocate", ALLOCATE),
+        ("from_object", FROM_OBJECT),
+        ("to_object", TO_OBJECT),
+        ("lend", LEND),
+        ("work_stream", WORK_STREAM),
+    ]
+
+
 _new_capsule = ctypes.pythonapi.PyCapsule_New
 _new_capsule.restype = ctypes.py_object
 _new_capsule.argtypes = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
@@ -59,6 +84,7 @@ _get_name = ctypes.pythonapi.PyCapsule_GetName
 _get_name.restype = ctypes.c_char_p
 _get_name.argtypes = (ctypes.py_object,)
 
+EXCHANGE = b"dlpack_exchange_api"
 VERSIONED = b"dltensor_versioned"
 LEGACY = b"dltensor"
 # Capsules do not copy their names.
@@ -72,6 +98,10 @@ def capsule(pointer, name):
 
 def capsule_name(object):
     return _get_name(object)
+
+
+def exchange_of(type):
+    return DLPackExchangeAPI.from_address(_get_pointer(type.__dlpack_c_exchange_api__, EXCHANGE))
 
 
 def versioned_of(capsule):
@@ -124,6 +154,10 @@ class Producer:
             tensor.strides = strides
 
     def make(self):
+        return capsule(self.address(), self.name or (VERSIONED if self.versioned else LEGACY))
+
+    def address(self):
+        """Of a new struct."""
         managed = DLManagedTensorVersioned() if self.versioned else DLManagedTensor()
         self._fill(managed.dl_tensor)
         if self.versioned:
@@ -138,7 +172,7 @@ class Producer:
         if self.has_deleter:
             managed.deleter = DELETER(delete)
         self._kept.append(managed)
-        return capsule(ctypes.addressof(managed), self.name or (VERSIONED if self.versioned else LEGACY))
+        return ctypes.addressof(managed)
 
     def __dlpack__(self, **kwargs):
         self.calls.append(kwargs)

@@ -221,6 +221,15 @@ class Import(StageCase):
                 self.write(Failing(error))
             self.assertIs(caught.exception, error)
 
+        class Lookup:
+            @property
+            def __dlpack__(self):
+                raise OSError("not now")
+
+        for kwargs in ({"tensors": Lookup()}, {"tensors": np.zeros(3), "index_map": Lookup()}, {"tensors": np.zeros(3), "mask": Lookup()}):
+            with self.assertRaisesRegex(OSError, "not now"):
+                self.write(**kwargs)
+
         class Wrong(Failing):
             def __dlpack__(self, **kwargs):
                 return 7
@@ -466,6 +475,13 @@ class Helpers(unittest.TestCase):
     def test_folds_are_never_inferred(self):
         tensor = ovstage.make_dltensor(np.zeros((5, 3), np.float32))
         self.assertEqual((tensor.shape, tensor.dtype.lanes), ((5, 3), 1))
+
+    def test_empty_arrays(self):
+        for strides in ((12, 4), (0, 0), (4, 0)):
+            array = np.lib.stride_tricks.as_strided(np.zeros(0, np.float32), (0, 3), strides)
+            tensor = ovstage.make_dltensor(array, self.float3)
+            self.assertEqual((tensor.shape, tensor.dtype.lanes), ((0,), 3))
+        self.assertEqual(ovstage.make_dltensor(array, shape=[3, 0]).shape, (3, 0))
 
     def test_fold_faults(self):
         source = np.arange(24, dtype=np.float32)

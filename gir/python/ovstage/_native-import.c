@@ -184,24 +184,63 @@ release_object (gpointer object)
   pyovs_gil_end (state);
 }
 
-static int
-get_array_code (const ArrayStruct *array)
+/* Numpy calls the types of ml_dtypes, such as bfloat16, "V" or "f" as it likes; their names are ours. FALSE: not one. */
+static gboolean
+get_ml_dtype (PyObject *array, int item_size, OvstageDataType *result)
 {
+  PyObject *dtype = PyObject_GetAttrString (array, "dtype");
+  PyObject *type = dtype != NULL ? PyObject_GetAttrString (dtype, "type") : NULL;
+  PyObject *module = type != NULL ? PyObject_GetAttrString (type, "__module__") : NULL;
+  gboolean found = FALSE;
+
+  if (module != NULL && PyUnicode_Check (module) && PyUnicode_CompareWithASCIIString (module, "ml_dtypes") == 0 &&
+      PyType_Check (type))
+    {
+      const char *name = ((PyTypeObject *) type)->tp_name, *dot = strrchr (name, '.');
+      OvstageDataType *named = ovstage_data_type_parse (dot != NULL ? dot + 1 : name, NULL);
+
+      found = named != NULL && named->bits == item_size * 8 && named->lanes == 1;
+      if (found)
+        *result = *named;
+      g_clear_pointer (&named, ovstage_data_type_free);
+    }
+  PyErr_Clear ();
+  Py_XDECREF (module);
+  Py_XDECREF (type);
+  Py_XDECREF (dtype);
+  return found;
+}
+
+/* FALSE: none that an array interface tells of. */
+static gboolean
+get_array_dtype (PyObject *object, const ArrayStruct *array, OvstageDataType *result)
+{
+  int code = -1;
+
   switch (array->kind)
     {
     case 'b':
-      return array->item_size == 1 ? kDLBool : -1;
+      code = array->item_size == 1 ? kDLBool : -1;
+      break;
     case 'i':
-      return kDLInt;
+      code = kDLInt;
+      break;
     case 'u':
-      return kDLUInt;
+      code = kDLUInt;
+      break;
     case 'f':
-      return array->item_size <= 8 ? kDLFloat : -1;
+      code = array->item_size >= 2 && array->item_size <= 8 ? kDLFloat : -1;
+      break;
     case 'c':
-      return array->item_size <= 16 ? kDLComplex : -1;
+      code = array->item_size <= 16 ? kDLComplex : -1;
+      break;
     default:
-      return -1;
+      break;
     }
+  if (code < 0)
+    return (array->kind == 'V' || array->kind == 'f') && array->item_size <= 2 && get_ml_dtype (object, array->item_size, result);
+  *result = (OvstageDataType) { code, array->item_size * 8, 1 };
+  return TRUE;
 }
 
 /* FALSE: the array is of another sort, for which there are other ways. */
@@ -215,7 +254,7 @@ import_array_struct (PyObject *object, OvstageTensor **tensor, gboolean *read_on
   OvstageDataType dtype;
   GError *error = NULL;
   gboolean fits = FALSE;
-  int i, code;
+  int i;
 
   if (array == NULL)
     {
@@ -223,9 +262,8 @@ import_array_struct (PyObject *object, OvstageTensor **tensor, gboolean *read_on
       Py_XDECREF (capsule);
       return FALSE;
     }
-  code = get_array_code (array);
-  if (array->two != 2 || code < 0 || array->n_dims > PyBUF_MAX_NDIM ||
-      (!(array->flags & ARRAY_NATIVE_ORDER) && array->item_size > 1))
+  if (array->two != 2 || array->n_dims > PyBUF_MAX_NDIM || (!(array->flags & ARRAY_NATIVE_ORDER) && array->item_size > 1) ||
+      !get_array_dtype (object, array, &dtype))
     goto out;
   for (i = 0; i < array->n_dims; i++)
     {
@@ -234,7 +272,6 @@ import_array_struct (PyObject *object, OvstageTensor **tensor, gboolean *read_on
         goto out;
       strides[i] = array->strides[i] / array->item_size;
     }
-  dtype = (OvstageDataType) { code, array->item_size * 8, 1 };
   *read_only = !(array->flags & ARRAY_WRITABLE);
   fits = TRUE;
   /* What the capsule describes need not be what the object holds. */
@@ -256,15 +293,13 @@ out:
 
 /* DLPack */
 
+/* Takes @managed in every case. */
 static OvstageTensor *
-take_versioned (PyObject *capsule, const char *what, gboolean *read_only, PyovsRefusal *refusal)
+take_managed (DLManagedTensorVersioned *managed, const char *what, PyovsSource *source, PyovsRefusal *refusal)
 {
-  DLManagedTensorVersioned *managed = PyCapsule_GetPointer (capsule, "dltensor_versioned");
   OvstageTensor *tensor;
   GError *error = NULL;
 
-  if (managed == NULL || PyCapsule_SetName (capsule, "used_dltensor_versioned") < 0)
-    return NULL;
   if (managed->version.major > 1)
     {
       /* All that may be touched of a version we do not know: its number and the deleter. */
@@ -272,11 +307,11 @@ take_versioned (PyObject *capsule, const char *what, gboolean *read_only, PyovsR
 
       if (managed->deleter != NULL)
         managed->deleter (managed);
-      PyErr_Format (PyExc_BufferError, "%s: a capsule of DLPack %u.%u, at most 1.x is known", what, (unsigned int) version.major,
+      PyErr_Format (PyExc_BufferError, "%s: a tensor of DLPack %u.%u, at most 1.x is known", what, (unsigned int) version.major,
                     (unsigned int) version.minor);
       return NULL;
     }
-  *read_only = (managed->flags & DLPACK_FLAG_BITMASK_READ_ONLY) != 0;
+  source->read_only = (managed->flags & DLPACK_FLAG_BITMASK_READ_ONLY) != 0;
   tensor = ovstage_tensor_new_take_dlpack (managed, &error);
   if (tensor == NULL)
     pyovs_refuse_gerror (refusal, error);
@@ -284,7 +319,17 @@ take_versioned (PyObject *capsule, const char *what, gboolean *read_only, PyovsR
 }
 
 static OvstageTensor *
-take_legacy (PyObject *capsule, gboolean *read_only, PyovsRefusal *refusal)
+take_versioned (PyObject *capsule, const char *what, PyovsSource *source, PyovsRefusal *refusal)
+{
+  DLManagedTensorVersioned *managed = PyCapsule_GetPointer (capsule, "dltensor_versioned");
+
+  if (managed == NULL || PyCapsule_SetName (capsule, "used_dltensor_versioned") < 0)
+    return NULL;
+  return take_managed (managed, what, source, refusal);
+}
+
+static OvstageTensor *
+take_legacy (PyObject *capsule, PyovsSource *source, PyovsRefusal *refusal)
 {
   DLManagedTensor *managed = PyCapsule_GetPointer (capsule, "dltensor");
   OvstageTensor *tensor;
@@ -292,7 +337,7 @@ take_legacy (PyObject *capsule, gboolean *read_only, PyovsRefusal *refusal)
 
   if (managed == NULL || PyCapsule_SetName (capsule, "used_dltensor") < 0)
     return NULL;
-  *read_only = FALSE;
+  source->read_only = FALSE;
   tensor = ovstage_tensor_new_take_dlpack_legacy (managed, &error);
   if (tensor == NULL)
     pyovs_refuse_gerror (refusal, error);
@@ -300,16 +345,16 @@ take_legacy (PyObject *capsule, gboolean *read_only, PyovsRefusal *refusal)
 }
 
 static OvstageTensor *
-take_capsule (PyObject *capsule, const char *what, gboolean *read_only, PyovsRefusal *refusal)
+take_capsule (PyObject *capsule, const char *what, PyovsSource *source, PyovsRefusal *refusal)
 {
   const char *name = PyCapsule_GetName (capsule);
 
   if (name == NULL && PyErr_Occurred ())
     return NULL;
   if (g_strcmp0 (name, "dltensor_versioned") == 0)
-    return take_versioned (capsule, what, read_only, refusal);
+    return take_versioned (capsule, what, source, refusal);
   if (g_strcmp0 (name, "dltensor") == 0)
-    return take_legacy (capsule, read_only, refusal);
+    return take_legacy (capsule, source, refusal);
   if (name != NULL && g_str_has_prefix (name, "used_dltensor"))
     PyErr_Format (PyExc_BufferError, "%s: the capsule was consumed already ('%s')", what, name);
   else
@@ -318,22 +363,31 @@ take_capsule (PyObject *capsule, const char *what, gboolean *read_only, PyovsRef
   return NULL;
 }
 
-static PyObject *
-call_dlpack (PyObject *object, PyObject *stream)
+/* FALSE with a Python error. What is not there is NULL, as hasattr() would have it. */
+static gboolean
+get_optional (PyObject *object, PyObject *name, PyObject **value)
 {
-  PyObject *args[] = { object, pyovs.max_version, stream };
+  *value = PyObject_GetAttr (object, name);
+  if (*value == NULL && !PyErr_ExceptionMatches (PyExc_AttributeError))
+    return FALSE;
+  PyErr_Clear ();
+  return TRUE;
+}
+
+static PyObject *
+call_dlpack (PyObject *method, PyObject *stream)
+{
+  PyObject *args[] = { pyovs.max_version, stream };
   PyObject *capsule;
 
-  capsule = PyObject_VectorcallMethod (pyovs.str_dlpack, args, 1 | PY_VECTORCALL_ARGUMENTS_OFFSET,
-                                       stream != NULL ? pyovs.names_both : pyovs.names_version);
+  capsule = PyObject_Vectorcall (method, args, 0, stream != NULL ? pyovs.names_both : pyovs.names_version);
   if (capsule != NULL || !PyErr_ExceptionMatches (PyExc_TypeError))
     return capsule;
 
   /* A producer from before DLPack 1.0 does not know max_version. */
   PyErr_Clear ();
-  args[1] = stream;
-  return PyObject_VectorcallMethod (pyovs.str_dlpack, args, 1 | PY_VECTORCALL_ARGUMENTS_OFFSET,
-                                    stream != NULL ? pyovs.names_stream : NULL);
+  args[0] = stream;
+  return PyObject_Vectorcall (method, args, 0, stream != NULL ? pyovs.names_stream : NULL);
 }
 
 /* -1 with a Python error; 0: none is told. */
@@ -362,33 +416,138 @@ get_device_type (PyObject *object)
   return result;
 }
 
+/* By its method @dlpack. */
 static OvstageTensor *
-import_producer (PyObject *object, const char *what, PyObject *stream, gboolean *read_only, PyovsRefusal *refusal)
+import_producer (PyObject *object, PyObject *dlpack, const char *what, PyObject *stream, PyovsSource *source, PyovsRefusal *refusal)
 {
+  PyObject *work_stream = NULL, *capsule = NULL;
   OvstageTensor *tensor;
-  PyObject *capsule;
 
+  /* Others of the same write are ordered on it, and the write waits for nothing else. */
+  if (stream == NULL && source->work_stream != 0)
+    {
+      stream = work_stream = PyLong_FromUnsignedLongLong (source->work_stream);
+      if (stream == NULL)
+        return NULL;
+    }
   if (stream != NULL)
     {
       gint64 device_type = get_device_type (object);
 
       if (device_type < 0)
-        return NULL;
+        goto out;
       if (!has_streams (device_type))
         stream = NULL;
     }
-  capsule = call_dlpack (object, stream);
-  if (capsule == NULL)
-    return NULL;
-  if (!PyCapsule_CheckExact (capsule))
+  capsule = call_dlpack (dlpack, stream);
+  if (capsule != NULL && !PyCapsule_CheckExact (capsule))
     {
       PyErr_Format (PyExc_TypeError, "%s: __dlpack__() gave a %s, not a capsule", what, Py_TYPE (capsule)->tp_name);
-      Py_DECREF (capsule);
-      return NULL;
+      Py_CLEAR (capsule);
     }
-  tensor = take_capsule (capsule, what, read_only, refusal);
-  Py_DECREF (capsule);
+
+out:
+  Py_XDECREF (work_stream);
+  tensor = capsule != NULL ? take_capsule (capsule, what, source, refusal) : NULL;
+  Py_XDECREF (capsule);
   return tensor;
+}
+
+/* The exchange table */
+
+/* Nothing was ordered yet. FALSE, maybe with a Python error: the data cannot be used as it is. */
+static gboolean
+order_by_work_stream (const DLPackExchangeAPI *table, const DLDevice *device, PyObject *stream, PyovsSource *source)
+{
+  gpointer handle = NULL;
+  guint64 work_stream;
+
+  if (table->current_work_stream == NULL)
+    return FALSE;
+  if (stream != NULL)
+    {
+      gboolean caller_orders = PyLong_Check (stream) && PyLong_AsLong (stream) == -1;
+
+      if (!PyErr_Occurred ())
+        return caller_orders;
+      PyErr_Clear ();
+      return FALSE;
+    }
+  if (!source->takes_stream || table->current_work_stream (device->device_type, device->device_id, &handle) != 0)
+    return FALSE;
+  /* Our number of the legacy default stream. */
+  work_stream = handle != NULL ? (guint64) GPOINTER_TO_SIZE (handle) : 1;
+  if (source->work_stream != 0 && source->work_stream != work_stream)
+    return FALSE;
+  source->work_stream = work_stream;
+  return TRUE;
+}
+
+/* Ways to import: -1 is a Python error; 0: another way is needed; 1: there is a tensor or a refusal. */
+
+static int
+import_by_table (const DLPackExchangeAPI *table, PyObject *object, const char *what, PyObject *stream, PyovsSource *source,
+                 OvstageTensor **tensor, PyovsRefusal *refusal)
+{
+  DLManagedTensorVersioned *managed = NULL;
+
+  *tensor = NULL;
+  if (table->managed_tensor_from_py_object_no_sync (object, &managed) != 0 || managed == NULL)
+    {
+      PyObject *type, *value, *traceback;
+
+      if (!PyErr_Occurred ())
+        PyErr_Format (PyExc_BufferError, "%s: the exchange table of %s gave no tensor", what, Py_TYPE (object)->tp_name);
+      if (!PyErr_ExceptionMatches (PyExc_BufferError))
+        return -1;
+      /* What cannot be shown as it is __dlpack__() may copy, or refuse with a better reason. */
+      PyErr_Fetch (&type, &value, &traceback);
+      if (!PyObject_HasAttr (object, pyovs.str_dlpack))
+        {
+          PyErr_Restore (type, value, traceback);
+          return -1;
+        }
+      Py_XDECREF (type);
+      Py_XDECREF (value);
+      Py_XDECREF (traceback);
+      return 0;
+    }
+  if (managed->version.major <= 1 && has_streams (managed->dl_tensor.device.device_type) &&
+      !order_by_work_stream (table, &managed->dl_tensor.device, stream, source))
+    {
+      if (managed->deleter != NULL)
+        PYOVS_KEEPING_ERROR (managed->deleter (managed));
+      return PyErr_Occurred () ? -1 : 0;
+    }
+  *tensor = take_managed (managed, what, source, refusal);
+  return *tensor == NULL && PyErr_Occurred () ? -1 : 1;
+}
+
+/* By the exchange table or __dlpack__(). */
+static int
+import_by_dlpack (PyObject *object, const char *what, PyObject *stream, PyovsSource *source, OvstageTensor **tensor,
+                  PyovsRefusal *refusal)
+{
+  const DLPackExchangeAPI *table;
+  PyObject *dlpack;
+
+  *tensor = NULL;
+  if (!pyovs_exchange_find (Py_TYPE (object), &table))
+    return -1;
+  if (table != NULL)
+    {
+      int result = import_by_table (table, object, what, stream, source, tensor, refusal);
+
+      if (result != 0)
+        return result;
+    }
+  if (!get_optional (object, pyovs.str_dlpack, &dlpack))
+    return -1;
+  if (dlpack == NULL)
+    return 0;
+  *tensor = import_producer (object, dlpack, what, stream, source, refusal);
+  Py_DECREF (dlpack);
+  return *tensor == NULL && PyErr_Occurred () ? -1 : 1;
 }
 
 /* Numpy's arrays export more by its array interface and the buffer protocol than by DLPack. */
@@ -415,40 +574,36 @@ is_ndarray (PyObject *object)
 }
 
 OvstageTensor *
-pyovs_tensor_import (PyObject *object, const char *what, PyovsImport how, PyObject *stream, gboolean *read_only,
+pyovs_tensor_import (PyObject *object, const char *what, PyovsImport how, PyObject *stream, PyovsSource *source,
                      PyovsRefusal *refusal)
 {
-  gboolean is_producer;
+  OvstageTensor *tensor;
   Py_buffer view;
 
   if (PyObject_TypeCheck (object, &pyovs_tensor_type))
     {
-      *read_only = ((PyovsTensor *) object)->read_only;
+      source->read_only = ((PyovsTensor *) object)->read_only;
       return ovstage_tensor_ref (((PyovsTensor *) object)->tensor);
     }
   if (is_ndarray (object))
     {
-      OvstageTensor *tensor;
-
-      if (import_array_struct (object, &tensor, read_only, refusal))
+      if (import_array_struct (object, &tensor, &source->read_only, refusal))
         return tensor;
       if (PyObject_GetBuffer (object, &view, PyBUF_RECORDS_RO) == 0)
-        return import_view (&view, what, how, read_only, refusal);
-      /* An element type without a format, such as bfloat16. */
+        return import_view (&view, what, how, &source->read_only, refusal);
+      /* An element type without a format. */
       PyErr_Clear ();
-      return import_producer (object, what, stream, read_only, refusal);
     }
-  if (PyCapsule_CheckExact (object))
-    return take_capsule (object, what, read_only, refusal);
+  else if (PyCapsule_CheckExact (object))
+    return take_capsule (object, what, source, refusal);
 
-  is_producer = PyObject_HasAttr (object, pyovs.str_dlpack);
-  if (is_producer)
-    return import_producer (object, what, stream, read_only, refusal);
+  if (import_by_dlpack (object, what, stream, source, &tensor, refusal) != 0)
+    return tensor;
   if (PyObject_CheckBuffer (object))
     {
       if (PyObject_GetBuffer (object, &view, PyBUF_RECORDS_RO) < 0)
         return NULL;
-      return import_view (&view, what, how, read_only, refusal);
+      return import_view (&view, what, how, &source->read_only, refusal);
     }
   PyErr_Format (PyExc_TypeError, "%s: %s has neither __dlpack__ nor a buffer", what, Py_TYPE (object)->tp_name);
   return NULL;
@@ -456,13 +611,25 @@ pyovs_tensor_import (PyObject *object, const char *what, PyovsImport how, PyObje
 
 /* Index maps and masks */
 
-/* Whether @object is an array. What is not is read as a sequence. */
-static gboolean
+/* Whether @object is an array; what is not is read as a sequence. -1 with a Python error. */
+static int
 is_array (PyObject *object)
 {
-  return !PyList_CheckExact (object) && !PyTuple_CheckExact (object) &&
-         (PyObject_CheckBuffer (object) || PyObject_TypeCheck (object, &pyovs_tensor_type) || PyCapsule_CheckExact (object) ||
-          PyObject_HasAttr (object, pyovs.str_dlpack));
+  const DLPackExchangeAPI *table;
+  PyObject *dlpack;
+
+  if (PyList_CheckExact (object) || PyTuple_CheckExact (object))
+    return FALSE;
+  if (PyObject_CheckBuffer (object) || PyObject_TypeCheck (object, &pyovs_tensor_type) || PyCapsule_CheckExact (object))
+    return TRUE;
+  if (!pyovs_exchange_find (Py_TYPE (object), &table))
+    return -1;
+  if (table != NULL)
+    return TRUE;
+  if (!get_optional (object, pyovs.str_dlpack, &dlpack))
+    return -1;
+  Py_XDECREF (dlpack);
+  return dlpack != NULL;
 }
 
 /* A vector in CPU memory, with one lane. */
@@ -470,10 +637,10 @@ static OvstageTensor *
 import_vector (PyObject *object, const char *what)
 {
   PyovsRefusal refusal = { 0, NULL };
+  PyovsSource source = { 0, };
   OvstageTensor *tensor;
-  gboolean read_only;
 
-  tensor = pyovs_tensor_import (object, what, PYOVS_IMPORT_MAY_COPY, NULL, &read_only, &refusal);
+  tensor = pyovs_tensor_import (object, what, PYOVS_IMPORT_MAY_COPY, NULL, &source, &refusal);
   if (tensor == NULL)
     {
       if (refusal.code != 0)
@@ -610,8 +777,10 @@ map_from_sequence (PyovsIndexMap *map, PyObject *object)
 gboolean
 pyovs_index_map_init (PyovsIndexMap *map, PyObject *object)
 {
-  if (!is_array (object))
-    return map_from_sequence (map, object);
+  int array = is_array (object);
+
+  if (array <= 0)
+    return array == 0 && map_from_sequence (map, object);
   map->tensor = import_vector (object, "index_map");
   return map->tensor != NULL && map_from_tensor (map, map->tensor);
 }
@@ -749,8 +918,10 @@ mask_from_sequence (PyovsMask *mask, PyObject *object)
 gboolean
 pyovs_mask_init (PyovsMask *mask, PyObject *object)
 {
-  if (!is_array (object))
-    return mask_from_sequence (mask, object);
+  int array = is_array (object);
+
+  if (array <= 0)
+    return array == 0 && mask_from_sequence (mask, object);
   mask->tensor = import_vector (object, "mask");
   return mask->tensor != NULL && mask_from_tensor (mask, mask->tensor);
 }

@@ -746,7 +746,7 @@ set_selection (Write *write, PyObject *index_map, PyObject *mask, PyObject *coun
 static gboolean
 set_tensors (Write *write, PyObject *object, gboolean is_array, PyObject *stream, PyovsRefusal *refusal)
 {
-  gboolean read_only;
+  PyovsSource source = { .takes_stream = TRUE };
   Py_ssize_t i, n;
 
   if (object == Py_None)
@@ -756,7 +756,8 @@ set_tensors (Write *write, PyObject *object, gboolean is_array, PyObject *stream
     }
   if (!PyList_Check (object) && !PyTuple_Check (object))
     {
-      write->tensor = pyovs_tensor_import (object, "tensors", PYOVS_IMPORT_MAY_COPY, stream, &read_only, refusal);
+      write->tensor = pyovs_tensor_import (object, "tensors", PYOVS_IMPORT_MAY_COPY, stream, &source, refusal);
+      write->cuda_stream |= source.work_stream;
       return write->tensor != NULL || !PyErr_Occurred ();
     }
 
@@ -769,7 +770,7 @@ set_tensors (Write *write, PyObject *object, gboolean is_array, PyObject *stream
       char name[40];
 
       g_snprintf (name, sizeof name, "tensors[%d]", (int) i);
-      tensor = pyovs_tensor_import (item, name, PYOVS_IMPORT_MAY_COPY, stream, &read_only, &own);
+      tensor = pyovs_tensor_import (item, name, PYOVS_IMPORT_MAY_COPY, stream, &source, &own);
       Py_DECREF (item);
       if (own.code != 0)
         pyovs_refuse (refusal, own.code, "%s: %s", name, own.message);
@@ -781,6 +782,7 @@ set_tensors (Write *write, PyObject *object, gboolean is_array, PyObject *stream
       else
         pyovs_tensor_unref (tensor);
     }
+  write->cuda_stream |= source.work_stream;
   if (n != 1 && !is_array)
     pyovs_refuse (refusal, OVSTAGE_ERROR_INVALID_ARGUMENT, "tensors: %d were given, a fixed-size attribute takes one", (int) n);
   return TRUE;

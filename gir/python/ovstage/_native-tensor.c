@@ -43,6 +43,7 @@ tensor_dealloc (PyovsTensor *self)
     PyObject_ClearWeakRefs ((PyObject *) self);
   pyovs_tensor_unref (self->tensor);
   g_free (self->dims);
+  g_free (self->axes);
   Py_TYPE (self)->tp_free (self);
 }
 
@@ -60,9 +61,8 @@ pyovs_tensor_n_bytes (OvstageTensor *tensor, gsize *n_bytes)
   return TRUE;
 }
 
-/* Shape and strides with the lanes as an axis of their own. Strides in elements of one lane. Gives the axes. */
-static int
-expand_lanes (OvstageTensor *tensor, gint64 *shape, gint64 *strides)
+int
+pyovs_tensor_expand_lanes (OvstageTensor *tensor, gint64 *shape, gint64 *strides)
 {
   gint64 lanes = ovstage_tensor_get_data_type (tensor)->lanes;
   gsize n_dims, i;
@@ -159,7 +159,7 @@ fill_view (PyovsTensor *self, Py_buffer *view, int flags)
     {
       gint64 shape[MAX_DIMS], strides[MAX_DIMS];
 
-      expand_lanes (self->tensor, shape, strides);
+      pyovs_tensor_expand_lanes (self->tensor, shape, strides);
       self->dims = g_new (Py_ssize_t, 2 * MAX (n_dims, 1));
       for (i = 0; i < n_dims; i++)
         {
@@ -307,7 +307,7 @@ pyovs_tensor_to_numpy (PyovsTensor *self)
       PyErr_SetString (PyExc_BufferError, "the tensor is not in CPU memory; take it by dlpack()");
       return NULL;
     }
-  if (!is_compact (expand_lanes (self->tensor, shape, strides), shape, strides))
+  if (!is_compact (pyovs_tensor_expand_lanes (self->tensor, shape, strides), shape, strides))
     {
       PyErr_SetString (PyExc_BufferError, "the tensor is not compact, a flat view of it needs a copy");
       return NULL;
@@ -442,8 +442,10 @@ static OvstageTensor *
 import_or_raise (PyObject *object, PyObject *stream, gboolean *read_only)
 {
   PyovsRefusal refusal = { 0, NULL };
-  OvstageTensor *tensor = pyovs_tensor_import (object, "obj", PYOVS_IMPORT_ALIAS, stream, read_only, &refusal);
+  PyovsSource source = { 0, };
+  OvstageTensor *tensor = pyovs_tensor_import (object, "obj", PYOVS_IMPORT_ALIAS, stream, &source, &refusal);
 
+  *read_only = source.read_only;
   if (refusal.code != 0)
     {
       pyovs_raise (pyovs.error, refusal.code, refusal.message);
@@ -502,54 +504,7 @@ PyTypeObject pyovs_tensor_type = {
   .tp_getset = tensor_getset,
 };
 
-/* ManagedDLTensor: DLPack out. The exported structs hold the tensor, not the Python object, so that their
- * deleters need no GIL. */
-
-typedef struct
-{
-  union
-  {
-    DLManagedTensorVersioned versioned;
-    DLManagedTensor legacy;
-  } managed;
-  OvstageTensor *tensor; /* (owned) (nullable) */
-  gpointer copy;         /* (owned) (nullable) */
-  int64_t dims[];
-} Export;
-
-static void
-free_export (Export *export)
-{
-  g_clear_pointer (&export->tensor, ovstage_tensor_unref);
-  free (export->copy);
-  g_free (export);
-}
-
-static void
-delete_versioned (DLManagedTensorVersioned *managed)
-{
-  free_export (managed->manager_ctx);
-}
-
-static void
-delete_legacy (DLManagedTensor *managed)
-{
-  free_export (managed->manager_ctx);
-}
-
-static void
-drop_versioned_capsule (PyObject *capsule)
-{
-  if (PyCapsule_IsValid (capsule, "dltensor_versioned"))
-    free_export (((DLManagedTensorVersioned *) PyCapsule_GetPointer (capsule, "dltensor_versioned"))->manager_ctx);
-}
-
-static void
-drop_legacy_capsule (PyObject *capsule)
-{
-  if (PyCapsule_IsValid (capsule, "dltensor"))
-    free_export (((DLManagedTensor *) PyCapsule_GetPointer (capsule, "dltensor"))->manager_ctx);
-}
+/* ManagedDLTensor: DLPack out */
 
 static gpointer
 copy_elements (PyovsTensor *self)
@@ -559,7 +514,7 @@ copy_elements (PyovsTensor *self)
 
   if (!fill_view (self, &view, PyBUF_STRIDES))
     return NULL;
-  if (posix_memalign (&copy, 256, MAX (view.len, 1)) != 0)
+  if (posix_memalign (&copy, PYOVS_ALIGNMENT, MAX (view.len, 1)) != 0)
     {
       PyErr_NoMemory ();
       return NULL;
@@ -571,70 +526,6 @@ copy_elements (PyovsTensor *self)
       return NULL;
     }
   return copy;
-}
-
-static PyObject *
-export_tensor (PyovsTensor *self, gint64 minor, gboolean copy)
-{
-  const OvstageDataType *dtype = ovstage_tensor_get_data_type (self->tensor);
-  gsize max_dims = ovstage_tensor_get_n_dims (self->tensor) + 1;
-  Export *export = g_malloc0 (sizeof (Export) + 2 * max_dims * sizeof (int64_t));
-  DLTensor *out = minor >= 0 ? &export->managed.versioned.dl_tensor : &export->managed.legacy.dl_tensor;
-  PyObject *capsule;
-
-  out->ndim = expand_lanes (self->tensor, export->dims, export->dims + max_dims);
-  out->data = ovstage_tensor_get_data (self->tensor);
-  if (copy)
-    {
-      gint64 step = 1;
-      int i;
-
-      export->copy = copy_elements (self);
-      if (export->copy == NULL)
-        {
-          free_export (export);
-          return NULL;
-        }
-      out->data = export->copy;
-      for (i = out->ndim - 1; i >= 0; i--)
-        {
-          export->dims[max_dims + i] = step;
-          step *= export->dims[i];
-        }
-    }
-  else
-    {
-      export->tensor = ovstage_tensor_ref (self->tensor);
-    }
-  out->device.device_type = (DLDeviceType) ovstage_tensor_get_device_type (self->tensor);
-  out->device.device_id = ovstage_tensor_get_device_id (self->tensor);
-  out->dtype.code = dtype->code;
-  out->dtype.bits = dtype->bits;
-  out->dtype.lanes = 1;
-  out->shape = export->dims;
-  out->strides = export->dims + max_dims;
-
-  if (minor >= 0)
-    {
-      DLManagedTensorVersioned *managed = &export->managed.versioned;
-
-      managed->version.major = 1;
-      managed->version.minor = MIN (minor, 1);
-      managed->manager_ctx = export;
-      managed->deleter = delete_versioned;
-      managed->flags = (copy ? DLPACK_FLAG_BITMASK_IS_COPIED : 0) |
-                       (self->read_only && !copy ? DLPACK_FLAG_BITMASK_READ_ONLY : 0);
-      capsule = PyCapsule_New (managed, "dltensor_versioned", drop_versioned_capsule);
-    }
-  else
-    {
-      export->managed.legacy.manager_ctx = export;
-      export->managed.legacy.deleter = delete_legacy;
-      capsule = PyCapsule_New (&export->managed.legacy, "dltensor", drop_legacy_capsule);
-    }
-  if (capsule == NULL)
-    free_export (export);
-  return capsule;
 }
 
 /* Two integers. */
@@ -667,41 +558,63 @@ managed_dlpack (PyovsTensor *self, PyObject *const *args, Py_ssize_t n_args, PyO
     .function = "__dlpack__", .n_positional = 1, .names = { "stream", "max_version", "dl_device", "copy" }
   };
   PyObject *values[4];
-  gint64 major = 0, minor = 0, device_type, device_id;
+  gint64 major = 0, minor = 0, device_type, device_id, stream = 0;
+  gpointer memory = NULL;
   gboolean copy = FALSE;
+  int may_copy = TRUE;
 
   if (!pyovs_parse (&signature, args, n_args, names, values))
     return NULL;
-  /* What is in CPU memory is there already, whatever the stream. */
-  if (values[0] != NULL && values[0] != Py_None && !PyIndex_Check (values[0]))
+  if (values[0] != NULL && values[0] != Py_None)
     {
-      PyErr_Format (PyExc_TypeError, "stream: an integer or None is needed, not %s", Py_TYPE (values[0])->tp_name);
+      if (!PyIndex_Check (values[0]))
+        {
+          PyErr_Format (PyExc_TypeError, "stream: an integer or None is needed, not %s", Py_TYPE (values[0])->tp_name);
+          return NULL;
+        }
+      stream = PyNumber_AsSsize_t (values[0], NULL);
+      if (stream == -1 && PyErr_Occurred ())
+        return NULL;
+    }
+  /* What is in CPU memory is there already, whatever the stream. */
+  if (stream != -1 && !is_on_cpu (self->tensor))
+    {
+      PyErr_Format (PyExc_BufferError, "stream: data on device (%d, %d) cannot be ordered, only given as it is (-1)",
+                    (int) ovstage_tensor_get_device_type (self->tensor), (int) ovstage_tensor_get_device_id (self->tensor));
       return NULL;
     }
   if (values[1] != NULL && values[1] != Py_None && !as_pair (values[1], "max_version", &major, &minor))
     return NULL;
+  if (values[3] != NULL && values[3] != Py_None)
+    {
+      may_copy = PyObject_IsTrue (values[3]);
+      if (may_copy < 0)
+        return NULL;
+      copy = may_copy;
+    }
   if (values[2] != NULL && values[2] != Py_None)
     {
+      int own_type = ovstage_tensor_get_device_type (self->tensor), own_id = ovstage_tensor_get_device_id (self->tensor);
+
       if (!as_pair (values[2], "dl_device", &device_type, &device_id))
         return NULL;
-      if (device_type != ovstage_tensor_get_device_type (self->tensor) ||
-          device_id != ovstage_tensor_get_device_id (self->tensor))
+      /* A copy is made in CPU memory. */
+      if (device_type == kDLCPU && device_id == 0 && is_on_cpu (self->tensor) && may_copy)
+        copy = copy || device_type != own_type;
+      else if (device_type != own_type || device_id != own_id || copy)
         {
-          PyErr_Format (PyExc_BufferError, "dl_device: the tensor is on device (%d, %d), not (%lld, %lld)",
-                        (int) ovstage_tensor_get_device_type (self->tensor), (int) ovstage_tensor_get_device_id (self->tensor),
-                        (long long) device_type, (long long) device_id);
+          PyErr_Format (PyExc_BufferError, "dl_device: the tensor is on device (%d, %d), it cannot be given on (%lld, %lld)",
+                        own_type, own_id, (long long) device_type, (long long) device_id);
           return NULL;
         }
     }
-  if (values[3] != NULL && values[3] != Py_None)
+  if (copy)
     {
-      int truth = PyObject_IsTrue (values[3]);
-
-      if (truth < 0)
+      memory = copy_elements (self);
+      if (memory == NULL)
         return NULL;
-      copy = truth;
     }
-  return export_tensor (self, major >= 1 ? (major > 1 ? 1 : MAX (minor, 0)) : -1, copy);
+  return pyovs_tensor_to_capsule (self, memory, major >= 1 ? (major > 1 ? G_MAXINT32 : MAX (minor, 0)) : -1);
 }
 
 static PyObject *
@@ -1068,6 +981,7 @@ pyovs_make_dltensor (PyObject *module, PyObject *const *args, Py_ssize_t n_args,
   OvstageTensor *base, *tensor;
   gboolean read_only;
   GError *error = NULL;
+  gint64 n_elements;
   gsize n_dims;
   Shape shape;
   int i;
@@ -1095,6 +1009,9 @@ pyovs_make_dltensor (PyObject *module, PyObject *const *args, Py_ssize_t n_args,
     {
       memcpy (shape.shape, ovstage_tensor_get_shape (base, NULL), n_dims * sizeof shape.shape[0]);
       memcpy (shape.strides, ovstage_tensor_get_strides (base, NULL), n_dims * sizeof shape.strides[0]);
+      /* Where there are no elements, strides mean nothing, and may be anything. */
+      if (count_elements (&shape, &n_elements) && n_elements == 0)
+        set_row_major (&shape);
     }
   if ((values[1] != NULL && !fold_lanes (&shape, values[1])) ||
       ((values[2] != NULL || values[3] != NULL || values[4] != NULL) &&

@@ -402,13 +402,15 @@ import_objects (void)
   pyovs.status_ok = PyObject_CallFunction (pyovs.error_code, "i", 0);
   pyovs.str_dlpack = PyUnicode_InternFromString ("__dlpack__");
   pyovs.str_dlpack_device = PyUnicode_InternFromString ("__dlpack_device__");
+  pyovs.str_exchange = PyUnicode_InternFromString ("__dlpack_c_exchange_api__");
+  pyovs.str_exchange_rfc = PyUnicode_InternFromString ("__c_dlpack_exchange_api__");
   pyovs.str_array_struct = PyUnicode_InternFromString ("__array_struct__");
   pyovs.max_version = Py_BuildValue ("(ii)", 1, 1);
   pyovs.names_version = Py_BuildValue ("(s)", "max_version");
   pyovs.names_stream = Py_BuildValue ("(s)", "stream");
   pyovs.names_both = Py_BuildValue ("(ss)", "max_version", "stream");
-  return pyovs.status_ok != NULL && pyovs.str_dlpack != NULL && pyovs.str_dlpack_device != NULL && pyovs.str_array_struct != NULL &&
-         pyovs.max_version != NULL && pyovs.names_version != NULL && pyovs.names_stream != NULL && pyovs.names_both != NULL;
+  return pyovs.status_ok != NULL && pyovs.str_dlpack != NULL && pyovs.str_dlpack_device != NULL && pyovs.str_exchange != NULL &&
+         pyovs.str_exchange_rfc != NULL && pyovs.str_array_struct != NULL && pyovs.max_version != NULL && pyovs.names_version != NULL && pyovs.names_stream != NULL && pyovs.names_both != NULL;
 }
 
 PyMODINIT_FUNC PyInit__native (void);
@@ -436,7 +438,7 @@ PyInit__native (void)
   PyObject *module;
   gsize i;
 
-  if (!import_objects ())
+  if (!import_objects () || !pyovs_exchange_init (&pyovs_managed_tensor_type))
     return NULL;
   module = PyModule_Create (&module_def);
   if (module == NULL)

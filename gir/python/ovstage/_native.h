@@ -19,6 +19,9 @@
 /* How long a wait may keep Python from looking at signals. */
 #define PYOVS_SLICE (50 * G_GINT64_CONSTANT (1000000))
 
+/* Of memory that is made here, as of the library's own. */
+#define PYOVS_ALIGNMENT 256
+
 /* From this many bytes on a call gives the GIL away. */
 #define PYOVS_LARGE (64 * 1024)
 
@@ -40,6 +43,8 @@ typedef struct
 
   PyObject *str_dlpack;
   PyObject *str_dlpack_device;
+  PyObject *str_exchange;     /* "__dlpack_c_exchange_api__" */
+  PyObject *str_exchange_rfc; /* "__c_dlpack_exchange_api__", as it was called first */
   PyObject *str_array_struct;
   PyObject *max_version;      /* (1, 1) */
   PyObject *names_version;    /* ("max_version",) */
@@ -126,6 +131,7 @@ typedef struct
   OvstageTensor *tensor; /* (owned) */
   gboolean read_only;
   Py_ssize_t *dims; /* (owned) (nullable) shape and strides of exported buffers, made on first use */
+  gint64 *axes;     /* (owned) (nullable) of tensors that are lent, likewise; lanes are an axis */
 } PyovsTensor;
 
 extern PyTypeObject pyovs_tensor_type;
@@ -137,9 +143,16 @@ typedef enum
   PYOVS_IMPORT_MAY_COPY, /* where the memory cannot be described by a tensor */
 } PyovsImport;
 
+typedef struct
+{
+  gboolean read_only;
+  gboolean takes_stream; /* (in) whoever imports waits for @work_stream */
+  guint64 work_stream;   /* (inout) 0: none. The stream of the producer that its data is ordered on */
+} PyovsSource;
+
 /* A new reference to a tensor over the memory of @object. NULL with a Python error, or with a refusal.
- * @what names it in messages. @stream: (nullable) handed to a producer on a device. */
-OvstageTensor *pyovs_tensor_import (PyObject *object, const char *what, PyovsImport how, PyObject *stream, gboolean *read_only,
+ * @what names it in messages. @stream: (nullable) handed to a producer on a device; -1: the caller orders. */
+OvstageTensor *pyovs_tensor_import (PyObject *object, const char *what, PyovsImport how, PyObject *stream, PyovsSource *source,
                                     PyovsRefusal *refusal);
 /* Takes @tensor. */
 PyObject *pyovs_tensor_new (PyTypeObject *type, OvstageTensor *tensor, gboolean read_only);
@@ -150,8 +163,18 @@ gboolean pyovs_tensor_n_bytes (OvstageTensor *tensor, gsize *n_bytes);
 PyObject *pyovs_tensor_to_numpy (PyovsTensor *self);
 /* A read-only numpy vector over @values, which is taken (g_free). */
 PyObject *pyovs_numpy_take_uint32 (guint32 *values, gsize n);
+/* Shape and strides with the lanes as an axis of their own; there is room for one more axis. Strides in elements of
+ * one lane. Gives the number of axes. */
+int pyovs_tensor_expand_lanes (OvstageTensor *tensor, gint64 *shape, gint64 *strides);
+/* Takes @copy: (nullable), compact elements in CPU memory, for free(). @minor: of DLPack 1; -1: a legacy capsule. */
+PyObject *pyovs_tensor_to_capsule (PyovsTensor *self, gpointer copy, gint64 minor);
 PyObject *pyovs_make_dltensor (PyObject *module, PyObject *const *args, Py_ssize_t n_args, PyObject *names);
 PyObject *pyovs_dltensor_to_numpy (PyObject *module, PyObject *object);
+
+/* The C exchange table: of ours, before its type is ready, and that of another type. FALSE with a Python error. */
+gboolean pyovs_exchange_init (PyTypeObject *type);
+/* @table: (out) (nullable) of a version that is understood. */
+gboolean pyovs_exchange_find (PyTypeObject *type, const DLPackExchangeAPI **table);
 
 /* Index maps and masks. */
 typedef struct

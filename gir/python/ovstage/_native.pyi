@@ -6,6 +6,7 @@ from typing import (
     Any,
     AsyncIterator,
     Callable,
+    ClassVar,
     Generator,
     Iterable,
     Iterator,
@@ -50,6 +51,8 @@ class DLTensor:
 
 @final
 class ManagedDLTensor(DLTensor):
+    __dlpack_c_exchange_api__: ClassVar[Any]
+    __c_dlpack_exchange_api__: ClassVar[int]
     def __dlpack__(
         self,
         stream: Optional[int] = None,
