@@ -39,7 +39,7 @@ case $test in
   [ -n "${PYTHON:-}" ] || skip "configured without Python"
   export PYTHONDONTWRITEBYTECODE=1
   case $test in
-  */python/test_*.py | */model/test_*.py) run "$build/ovstage-env" "$PYTHON" "$here/run-python.py" "$test" ;;
+  */python/test_*.py | */model/test_*.py | */interop/test_*.py) run "$build/ovstage-env" "$PYTHON" "$here/run-python.py" "$test" ;;
   *) run "$build/ovstage-env" "$PYTHON" "$test" ;;
   esac
   ;;
