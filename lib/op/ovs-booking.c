@@ -586,15 +586,23 @@ enter_first (OvsBooking *booking)
   stage_part (booking, column, 0, rows->count, NULL, values, NULL, TRUE);
 }
 
+gboolean
+ovs_stage_check_write_floor (OvsStage *stage, guint32 attribute, guint64 ordinal, GError **error)
+{
+  guint64 floor = ovs_floors_get (&stage->closing, attribute);
+
+  return ordinal > floor ||
+         ovs_fail (error, OVSTAGE_ERROR_WRITE_FLOOR_VIOLATION,
+                   "ordinal is %" G_GUINT64_FORMAT ", expected above the write floor of '%s', %" G_GUINT64_FORMAT, ordinal,
+                   ovs_stage_name (stage, attribute), floor);
+}
+
+/* One that waited was let in as it was submitted. */
 static gboolean
 check_floor (OvsBooking *booking, GError **error)
 {
-  guint64 floor = ovs_floors_get (&booking->stage->closing, booking->attribute);
-
-  return booking->write->ordinal > floor ||
-         ovs_fail (error, OVSTAGE_ERROR_WRITE_FLOOR_VIOLATION,
-                   "ordinal is %" G_GUINT64_FORMAT ", expected above the write floor of '%s', %" G_GUINT64_FORMAT,
-                   booking->write->ordinal, ovs_stage_name (booking->stage, booking->attribute), floor);
+  return booking->write->op.blocked != NULL ||
+         ovs_stage_check_write_floor (booking->stage, booking->attribute, booking->write->ordinal, error);
 }
 
 static void
@@ -745,7 +753,7 @@ ovs_bookings_book (OvsBooking *bookings, gsize n, gsize n_entries, OvsWrite *wri
         bytes += ovs_booking_get_bytes (&bookings[i]);
     }
   if (!ovs_check_placement (placement, error) || !ovs_stage_check_budget (stage, bytes, error) ||
-      (!bookings[0].locked && !ovs_stage_check_queue (stage, error)))
+      (!bookings[0].locked && !write->op.pending && !ovs_stage_check_queue (stage, error)))
     return FALSE;
 
   ovs_op_book (&write->op);

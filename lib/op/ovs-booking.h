@@ -59,7 +59,9 @@ ovs_booking_get_bytes (const OvsBooking *booking)
   return booking->rows.n_selected * booking->rows.row_size;
 }
 
-/* Stage lock held for these. The tiers of faults from the floor to the prim mode; finds where the targets are. */
+/* Stage lock held for these. What is told of a write that is going to wait. */
+gboolean ovs_stage_check_write_floor (OvsStage *stage, guint32 attribute, guint64 ordinal, GError **error);
+/* The tiers of faults from the floor to the prim mode; finds where the targets are. */
 gboolean ovs_booking_find (OvsBooking *booking, GError **error);
 /* W20 to W22 */
 gboolean ovs_booking_check_schema (OvsBooking *booking, GError **error);

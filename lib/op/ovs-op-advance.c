@@ -43,6 +43,9 @@ advances_meet (const OvsAdvance *a, const OvsAdvance *b)
 static gboolean
 must_wait (const OvsAdvance *advance, OvsOp *op)
 {
+  if (op->blocked != NULL && ovs_blocked_meets_scope (op->blocked, advance->scope, advance->attributes, advance->n_attributes,
+                                                      advance->ordinal))
+    return TRUE;
   switch (op->kind)
     {
     case OVS_OP_WRITE:

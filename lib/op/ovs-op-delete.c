@@ -59,9 +59,9 @@ fail_floor (OvsStage *stage, guint32 token, guint64 ordinal, guint64 floor, GErr
                    ovs_stage_name (stage, token), floor);
 }
 
-/* Stage lock held. */
+/* As far as the floor decides without the prims. */
 static gboolean
-delete_attributes (OvsStage *stage, OvsWrite *write, OvstagePathList *list, GError **error)
+check_floor (OvsStage *stage, OvsWrite *write, GError **error)
 {
   for (gsize i = 0; i < write->n_attributes; i++)
     {
@@ -70,6 +70,17 @@ delete_attributes (OvsStage *stage, OvsWrite *write, OvstagePathList *list, GErr
       if (write->ordinal <= floor)
         return fail_floor (stage, write->attributes[i], write->ordinal, floor, error);
     }
+  if (write->n_attributes == 0 && write->ordinal <= stage->closing.shared)
+    return ovs_fail (error, OVSTAGE_ERROR_WRITE_FLOOR_VIOLATION,
+                     "ordinal is %" G_GUINT64_FORMAT ", expected above the default write floor, %" G_GUINT64_FORMAT, write->ordinal,
+                     stage->closing.shared);
+  return TRUE;
+}
+
+/* Stage lock held. */
+static void
+delete_attributes (OvsStage *stage, OvsWrite *write, OvstagePathList *list)
+{
   ovs_op_book (&write->op);
   for (gsize i = 0; i < write->n_attributes; i++)
     {
@@ -81,19 +92,18 @@ delete_attributes (OvsStage *stage, OvsWrite *write, OvstagePathList *list, GErr
       ovs_attr_note_structure (attr, write->ordinal);
       ovs_stage_set_dirty (stage, attr);
     }
-  return TRUE;
 }
 
 /* It never touches what is sealed, or closing, at or past its ordinal as it is submitted. */
 static void
-spare_sealed (OvsStage *stage, OvsDelete *delete)
+spare_sealed (const OvsFloors *closing, OvsDelete *delete)
 {
   GHashTableIter iter;
   gpointer key, value;
 
-  if (stage->closing.own == NULL)
+  if (closing->own == NULL)
     return;
-  g_hash_table_iter_init (&iter, stage->closing.own);
+  g_hash_table_iter_init (&iter, closing->own);
   while (g_hash_table_iter_next (&iter, &key, &value))
     if (*(guint64 *) value >= delete->ordinal)
       ovs_delete_spare (delete, GPOINTER_TO_UINT (key));
@@ -103,14 +113,12 @@ spare_sealed (OvsStage *stage, OvsDelete *delete)
 static gboolean
 delete_prims (OvsStage *stage, OvsWrite *write, OvstagePathList *list, GError **error)
 {
-  if (write->ordinal <= stage->closing.shared)
-    return ovs_fail (error, OVSTAGE_ERROR_WRITE_FLOOR_VIOLATION,
-                     "ordinal is %" G_GUINT64_FORMAT ", expected above the default write floor, %" G_GUINT64_FORMAT, write->ordinal,
-                     stage->closing.shared);
+  const OvsFloors *closing = ovs_op_get_closing (&write->op);
+
   for (guint i = 0; i < stage->attrs->len; i++)
     {
       OvsAttr *attr = stage->attrs->pdata[i];
-      guint64 floor = attr != NULL ? ovs_floors_get (&stage->closing, attr->token) : 0;
+      guint64 floor = attr != NULL ? ovs_floors_get (closing, attr->token) : 0;
 
       if (attr != NULL && write->ordinal <= floor &&
           ovs_presence_touches (attr, stage->prim_deletes, ovs_floors_get (&stage->sealed, attr->token), floor, list, NULL,
@@ -123,14 +131,14 @@ delete_prims (OvsStage *stage, OvsWrite *write, OvstagePathList *list, GError **
     {
       OvsAttr *attr = stage->attrs->pdata[i];
 
-      if (attr == NULL || write->ordinal <= ovs_floors_get (&stage->closing, attr->token))
+      if (attr == NULL || write->ordinal <= ovs_floors_get (closing, attr->token))
         continue;
       kill_head (stage, attr, list, write->ordinal);
       open_staged (attr, write->ordinal);
       ovs_attr_note_structure (attr, write->ordinal);
       ovs_stage_set_dirty (stage, attr);
     }
-  spare_sealed (stage, ovs_deletes_add (stage->prim_deletes, write->ordinal, write->op.id, list));
+  spare_sealed (closing, ovs_deletes_add (stage->prim_deletes, write->ordinal, write->op.id, list));
   return TRUE;
 }
 
@@ -153,11 +161,44 @@ check_delete (OvsStage *stage, OvsOp *query, const guint64 *attributes, gsize n,
   return TRUE;
 }
 
+/* Stage lock held. Its floor was checked. */
+static gboolean
+book (OvsWrite *write, OvstagePathList *list, GError **error)
+{
+  OvsStage *stage = write->op.stage;
+
+  if (list->n == 0)
+    ovs_op_book (&write->op);
+  else if (write->n_attributes > 0)
+    delete_attributes (stage, write, list);
+  else
+    return delete_prims (stage, write, list, error);
+  return TRUE;
+}
+
+static void
+book_blocked (OvsOp *op, GQueue *ready)
+{
+  OvsBlocked *blocked;
+  GError *error = NULL;
+
+  ovs_stage_lock (op->stage);
+  if (ovs_op_check_blocked (op, &error))
+    book ((OvsWrite *) op, ((OvsQuery *) op->blocked->query)->list, &error);
+  blocked = ovs_op_unblock (op, ready);
+  ovs_op_unset_pending (op, error, ready);
+  ovs_stage_unlock (op->stage);
+  ovs_op_end (op);
+  ovs_blocked_free (blocked);
+}
+
 OvsOp *
 ovs_stage_delete (OvsStage *stage, OvsOp *query, const guint64 *attributes, gsize n_attributes, guint64 ordinal)
 {
   OvsWrite *write = ovs_op_new (stage, OVS_OP_WRITE, sizeof *write + sizeof (guint32) * n_attributes);
-  OvstagePathList *list;
+  OvsFootprint footprint = { .changes = TRUE, .ordinal = ordinal, .attributes = write->attributes };
+  GQueue ready = G_QUEUE_INIT;
+  gboolean is_blocked = FALSE;
   GError *error = NULL;
 
   write->ordinal = ordinal;
@@ -172,17 +213,23 @@ ovs_stage_delete (OvsStage *stage, OvsOp *query, const guint64 *attributes, gsiz
       if (!known)
         write->attributes[write->n_attributes++] = (guint32) attributes[i];
     }
+  footprint.n_attributes = write->n_attributes;
+  footprint.whole = footprint.asks = n_attributes == 0;
+  footprint.asks_at = OVSTAGE_ORDINAL_NEWEST;
 
-  list = ((OvsQuery *) query)->list;
   ovs_stage_lock (stage);
   if (!ovs_stage_check_open (stage, &error))
     ;
-  else if (list->n == 0)
+  else if (ovs_query_has_list (query) && ((OvsQuery *) query)->list->n == 0)
     ovs_op_book (&write->op);
-  else if (n_attributes > 0)
-    delete_attributes (stage, write, list, &error);
-  else
-    delete_prims (stage, write, list, &error);
+  else if (check_floor (stage, write, &error))
+    {
+      if (ovs_op_must_block (&write->op, query, &footprint))
+        is_blocked = ovs_op_block (&write->op, query, &footprint, book_blocked, NULL, NULL, &ready, &error);
+      else
+        book (write, ((OvsQuery *) query)->list, &error);
+    }
   ovs_stage_unlock (stage);
-  return ovs_op_end_new (&write->op, error);
+  ovs_ops_run (&ready);
+  return is_blocked ? &write->op : ovs_op_end_new (&write->op, error);
 }

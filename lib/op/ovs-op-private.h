@@ -12,6 +12,9 @@
  * frontiers change only under the lock, so what a read takes in one hold of it is
  * one state, and reads need no other lock.
  *
+ * Where the targets of an operation are not known yet, its booking waits, and with it
+ * the booking of later ones that can see it: see OvsBlocked.
+ *
  * Dependencies. An advance waits for pending writes at or below its ordinal in its
  * scope, and for pending advances and reads that touch its attributes. A read waits
  * for pending advances of its attributes. They name operations submitted before
@@ -43,6 +46,33 @@
 #define OVS_N_RESERVED 6
 #define OVS_N_READ_ONLY 4 /* of the reserved names, the first */
 
+/* What the bookkeeping of an operation changes and looks at. */
+typedef struct
+{
+  gboolean changes; /* it writes or deletes, at */
+  guint64 ordinal;
+  const guint32 *attributes; /* lent by the operation: of these, */
+  gsize n_attributes;
+  gboolean whole;   /* or of all there are */
+  gboolean asks;    /* which prims exist, as of */
+  guint64 asks_at;  /* OVSTAGE_ORDINAL_NEWEST: all that was submitted */
+} OvsFootprint;
+
+/* Does the bookkeeping of a blocked operation. No lock held; it takes the stage's, in one hold of which it calls
+ * ovs_op_check_blocked(), books, and calls ovs_op_unblock(). */
+typedef void (*OvsOpBookFunc) (OvsOp *op, GQueue *ready);
+
+/* The bookkeeping of an operation is still to be done. */
+typedef struct
+{
+  OvsFootprint footprint;
+  OvsOp *query;      /* (owned) (nullable) where its targets come from */
+  OvsFloors closing; /* as it was submitted: decides what is accepted */
+  OvsOpBookFunc book;
+  gpointer data; /* (owned) the book function's */
+  GDestroyNotify free_data;
+} OvsBlocked;
+
 struct _OvsOp
 {
   gint refs; /* (atomic) */
@@ -62,6 +92,8 @@ struct _OvsOp
   GList link;            /* in the pending list */
   GPtrArray *deps;       /* (owned) (nullable) OvsOp */
   GPtrArray *dependents; /* (owned) (nullable) OvsOp */
+  OvsBlocked *blocked;   /* (owned) (nullable) while it is not booked; lent to the book function */
+  GPtrArray *followers;  /* (owned) (nullable) OvsOp that wait for its bookkeeping */
 
   /* Protected by the wait lock. */
   GSList *watches; /* (owned) Watch */
@@ -175,6 +207,7 @@ struct _OvsStage
   gsize staged_bytes;
   gssize mapped_bytes; /* (atomic) of maps that are open: they count like staged ones */
   GQueue pending; /* OvsOp, ids ascending */
+  guint n_blocked; /* among them */
   guint64 emission_due;     /* 0: none */
   guint64 emission_running; /* 0: none */
   guint64 n_columns_sealed; /* for tests: columns that seals touched, */
@@ -209,11 +242,42 @@ void ovs_op_set_done (OvsOp *op, GError *error);
 /* Wakes who waits and runs the watches of an operation that was set done. No lock held. */
 void ovs_op_end (OvsOp *op);
 
-/* Stage lock held for these. */
+/* Stage lock held for these. One that was blocked has its id. */
 static inline void
 ovs_op_book (OvsOp *op)
 {
-  op->id = op->stage->next_id++;
+  if (op->id == 0)
+    op->id = op->stage->next_id++;
+}
+
+/* The prims of a query are there. At any time. */
+static inline gboolean
+ovs_query_has_list (OvsOp *query)
+{
+  return ovs_op_is_done (query) && query->error == NULL;
+}
+
+/* Whether the bookkeeping has to wait. @query: (nullable) */
+gboolean ovs_op_must_block (OvsOp *op, OvsOp *query, const OvsFootprint *footprint);
+/* Makes it wait: it is pending then and can be withdrawn until it is booked. FALSE: refused. It may have nothing left to wait for, and
+ * is then among @ready, for ovs_ops_run() without the lock. Takes @data, also when it is refused. */
+gboolean ovs_op_block (OvsOp *op, OvsOp *query, const OvsFootprint *footprint, OvsOpBookFunc book, gpointer data, GDestroyNotify free_data,
+                       GQueue *ready, GError **error);
+/* Its query went well and the stage is open. */
+gboolean ovs_op_check_blocked (OvsOp *op, GError **error);
+/* It was booked, failed or was withdrawn: who waited for that goes on. For the caller to free without the lock, once the operation is done
+ * or its bytes are on their way. */
+OvsBlocked *ovs_op_unblock (OvsOp *op, GQueue *ready);
+void ovs_blocked_free (OvsBlocked *blocked); /* (nullable) No lock held. */
+/* Whether it changes something that an advance to @ordinal has to seal. */
+gboolean ovs_blocked_meets_scope (const OvsBlocked *blocked, OvstageScope scope, const guint32 *attributes, gsize n_attributes,
+                                  guint64 ordinal);
+
+/* The floors that decide what is accepted. */
+static inline const OvsFloors *
+ovs_op_get_closing (const OvsOp *op)
+{
+  return op->blocked != NULL ? &op->blocked->closing : &op->stage->closing;
 }
 
 void ovs_op_set_pending (OvsOp *op);

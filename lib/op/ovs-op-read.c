@@ -310,6 +310,14 @@ take (OvsRead *read, GError **error)
   return TRUE;
 }
 
+static gboolean
+check_deps (OvsRead *read, GError **error)
+{
+  return read->op.failed_dep == 0 ||
+         ovs_fail (error, OVSTAGE_ERROR_OP_FAILED, "read: operation %" G_GUINT64_FORMAT ", which it waits for, failed or was cancelled",
+                   read->op.failed_dep);
+}
+
 void
 ovs_read_run (OvsRead *read, GQueue *ready)
 {
@@ -317,10 +325,7 @@ ovs_read_run (OvsRead *read, GQueue *ready)
   GError *error = NULL;
 
   ovs_stage_lock (stage);
-  if (read->op.failed_dep != 0)
-    ovs_fail (&error, OVSTAGE_ERROR_OP_FAILED, "read: operation %" G_GUINT64_FORMAT ", which it waits for, failed or was cancelled",
-              read->op.failed_dep);
-  else
+  if (check_deps (read, &error))
     take (read, &error);
   ovs_op_unset_pending (&read->op, error, ready);
   ovs_stage_unlock (stage);
@@ -381,7 +386,7 @@ check_unsealed (OvsRead *read, guint32 token, GError **error)
 
   if (read->list->n == 0)
     return TRUE;
-  floor = ovs_floors_get (&stage->closing, token);
+  floor = ovs_floors_get (ovs_op_get_closing (&read->op), token);
   if ((stage->prim_deletes->len > 0 || (attr != NULL && attr->deletes->len > 0)) && !check_deletes (read, attr, token, floor, error))
     return FALSE;
   if (attr == NULL)
@@ -411,6 +416,16 @@ check_unsealed (OvsRead *read, guint32 token, GError **error)
   return TRUE;
 }
 
+static gsize
+count_builtins (OvsRead *read)
+{
+  gsize n = 0;
+
+  for (gsize i = 0; i < read->n_attributes; i++)
+    n += ovs_stage_get_builtin (read->op.stage, read->attributes[i]) != OVS_BUILTIN_NONE;
+  return n;
+}
+
 static void
 add_deps (OvsRead *read)
 {
@@ -418,7 +433,7 @@ add_deps (OvsRead *read)
     {
       OvsOp *op = link->data;
       /* Without attributes that are stored, what it tells is the global floor, which any advance may raise. */
-      gboolean meets = read->n_attributes == (read->builtins != NULL ? read->builtins->len : 0);
+      gboolean meets = read->n_attributes == count_builtins (read);
 
       if (op->kind != OVS_OP_ADVANCE)
         continue;
@@ -429,19 +444,64 @@ add_deps (OvsRead *read)
     }
 }
 
-/* Stage lock held. */
+/* Stage lock held. Whether what it asks for can be had at all, and what can be taken before it runs. */
 static gboolean
-book (OvsRead *read, GError **error)
+check_and_take_builtins (OvsRead *read, GError **error)
 {
-  OvsStage *stage = read->op.stage;
-
-  if (!ovs_stage_check_open (stage, error))
-    return FALSE;
   if (read->ordinal != OVSTAGE_ORDINAL_NEWEST)
     for (gsize i = 0; i < read->n_attributes; i++)
       if (!check_unsealed (read, read->attributes[i], error))
         return FALSE;
-  if (!take_builtins (read, error))
+  return take_builtins (read, error);
+}
+
+static void
+book_blocked (OvsOp *op, GQueue *ready)
+{
+  OvsRead *read = (OvsRead *) op;
+  OvsStage *stage = op->stage;
+  OvsBlocked *blocked;
+  GError *error = NULL;
+
+  ovs_stage_lock (stage);
+  if (ovs_op_check_blocked (op, &error) && check_deps (read, &error))
+    {
+      read->query = (OvsQuery *) op->blocked->query;
+      read->list = ovs_path_list_ref (read->query->list);
+      if (check_and_take_builtins (read, &error))
+        take (read, &error);
+      read->query = NULL;
+    }
+  blocked = ovs_op_unblock (op, ready);
+  if (error != NULL)
+    drop_taken (read);
+  ovs_op_unset_pending (op, error, ready);
+  ovs_stage_unlock (stage);
+  ovs_op_end (op);
+  ovs_blocked_free (blocked);
+}
+
+/* Stage lock held. It is pending, or done. */
+static gboolean
+book (OvsRead *read, GQueue *ready, GError **error)
+{
+  OvsStage *stage = read->op.stage;
+  OvsFootprint footprint = { .attributes = read->attributes, .n_attributes = read->n_attributes, .asks_at = OVSTAGE_ORDINAL_NEWEST };
+
+  if (!ovs_stage_check_open (stage, error))
+    return FALSE;
+  footprint.asks = count_builtins (read) > 0;
+  if (read->ordinal == OVSTAGE_ORDINAL_NEWEST)
+    footprint.n_attributes = 0; /* it never looks at what is staged */
+  if (ovs_op_must_block (&read->op, &read->query->op, &footprint))
+    {
+      /* Later advances wait for it, so that what it looks at stays. */
+      add_deps (read);
+      return ovs_op_block (&read->op, &read->query->op, &footprint, book_blocked, NULL, NULL, ready, error);
+    }
+
+  read->list = ovs_path_list_ref (read->query->list);
+  if (!check_and_take_builtins (read, error))
     return FALSE;
   if (stage->pending.length > 0)
     {
@@ -491,13 +551,13 @@ ovs_stage_read (OvsStage *stage, OvsOp *query, const guint64 *attributes, gsize 
                 const OvstagePlacement *placement)
 {
   OvsRead *read = ovs_op_new (stage, OVS_OP_READ, sizeof *read + sizeof (guint32) * n_attributes);
+  GQueue ready = G_QUEUE_INIT;
   gboolean pending;
   GError *error = NULL;
 
   if (!check_read (stage, query, attributes, n_attributes, range, &error) || !ovs_check_placement (placement, &error))
     return ovs_op_end_new (&read->op, error);
 
-  read->list = ovs_path_list_ref (((OvsQuery *) query)->list);
   read->ordinal = range->end_ordinal;
   for (gsize i = 0; i < n_attributes; i++)
     {
@@ -512,11 +572,12 @@ ovs_stage_read (OvsStage *stage, OvsOp *query, const guint64 *attributes, gsize 
 
   read->query = (OvsQuery *) query;
   ovs_stage_lock (stage);
-  book (read, &error);
+  book (read, &ready, &error);
   read->query = NULL;
   pending = read->op.pending;
   ovs_stage_unlock (stage);
 
+  ovs_ops_run (&ready);
   if (pending)
     return &read->op;
   if (error != NULL)

@@ -128,42 +128,56 @@ check_form (OvsStage *stage, const OvsAttributeWrite *entries, gsize n, GError *
   return TRUE;
 }
 
-/* Everything that needs no lock. Gives the number of bookings, those of entries with targets. */
+static gboolean
+check_write (OvsWrite *write, OvsOp *query, const OvsAttributeWrite *entries, gsize n, OvstagePrimMode prim_mode, GError **error)
+{
+  OvsStage *stage = write->op.stage;
+
+  if (!check_enums (entries, n, write->ordinal, prim_mode, error) || !ovs_stage_check_query (stage, query, error))
+    return FALSE;
+  for (gsize i = 0; i < n; i++)
+    if (!ovs_stage_check_attribute (stage, entries[i].attribute, error))
+      return fail_entry (error, i, n);
+  if (!check_form (stage, entries, n, error))
+    return FALSE;
+  for (gsize i = 0; i < n; i++)
+    write->attributes[write->n_attributes++] = (guint32) entries[i].attribute;
+  return TRUE;
+}
+
+/* Everything that needs no lock. Tells in @begun whether the entry has targets, and there is a booking. */
+static gboolean
+begin_booking (OvsWrite *write, OvsOp *query, const OvsAttributeWrite *entry, OvstagePrimMode prim_mode, OvsBooking *booking,
+               gboolean *begun, GError **error)
+{
+  OvstagePathList *list = ((OvsQuery *) query)->list;
+
+  *begun = has_targets (entry->data, list);
+  if (!*begun)
+    return TRUE;
+  if (!ovs_payload_resolve (entry->data, list->n, &booking->rows, error))
+    return FALSE;
+  ovs_booking_begin (booking, write, (OvsQuery *) query, entry, prim_mode);
+  return TRUE;
+}
+
+/* Gives the number of bookings, those of entries with targets. */
 static gsize
 begin_bookings (OvsWrite *write, OvsOp *query, const OvsAttributeWrite *entries, gsize n, OvstagePrimMode prim_mode, OvsBooking *bookings,
                 GError **error)
 {
-  OvsStage *stage = write->op.stage;
-  OvstagePathList *list;
   gsize n_bookings = 0;
+  gboolean begun;
 
-  if (!check_enums (entries, n, write->ordinal, prim_mode, error) || !ovs_stage_check_query (stage, query, error))
-    return 0;
-  for (gsize i = 0; i < n; i++)
-    if (!ovs_stage_check_attribute (stage, entries[i].attribute, error))
-      {
-        fail_entry (error, i, n);
-        return 0;
-      }
-  if (!check_form (stage, entries, n, error))
-    return 0;
-
-  list = ((OvsQuery *) query)->list;
   for (gsize i = 0; i < n; i++)
     {
-      OvsBooking *booking = &bookings[n_bookings];
-
-      if (!has_targets (entries[i].data, list))
-        continue;
-      if (!ovs_payload_resolve (entries[i].data, list->n, &booking->rows, error))
+      if (!begin_booking (write, query, &entries[i], prim_mode, &bookings[n_bookings], &begun, error))
         {
           fail_entry (error, i, n);
-          return 0;
+          break;
         }
-      ovs_booking_begin (booking, write, (OvsQuery *) query, &entries[i], prim_mode);
-      booking->entry = i;
-      write->attributes[write->n_attributes++] = booking->attribute;
-      n_bookings++;
+      bookings[n_bookings].entry = i;
+      n_bookings += begun;
     }
   return n_bookings;
 }
@@ -175,7 +189,8 @@ wait_for_map (OvsWrite *write, OvsOp *after, OvsTransfer *transfers)
   write->transfers = transfers;
   write->op.begun = FALSE;
   write->op.booked = TRUE;
-  ovs_op_set_pending (&write->op);
+  if (!write->op.pending)
+    ovs_op_set_pending (&write->op);
   ovs_op_add_dep (&write->op, after);
 }
 
@@ -205,42 +220,218 @@ ovs_write_run (OvsWrite *write)
     ovs_write_end (write);
 }
 
-OvsOp *
-ovs_write_submit (OvsWrite *write, OvsBooking *bookings, gsize n, gsize n_entries, const OvstagePlacement *placement, OvsOp *after,
-                  GError *error)
+/* What a blocked write keeps of one of its bookings, */
+typedef struct
 {
-  OvsStage *stage = write->op.stage;
-  gboolean locked = (ovs_debug_flags () & OVS_DEBUG_ASYNC) == 0 && (after == NULL || ovs_op_is_done (after)), booked = FALSE;
-  OvsTransfer *transfers = NULL;
+  OvsOp *query;           /* (owned) */
+  OvstageWriteData *data; /* (owned) */
+  guint32 attribute;
+  gsize entry;
+} HeldBooking;
+
+/* and of the rest. */
+typedef struct
+{
+  OvstagePrimMode prim_mode;
+  gboolean has_placement;
+  OvstagePlacement placement;
+  OvsOp *after; /* (owned) (nullable) */
+  gsize n_entries;
+  gsize n;
+  HeldBooking bookings[];
+} Held;
+
+static Held *
+hold (gsize n, gsize n_entries, OvstagePrimMode prim_mode, const OvstagePlacement *placement, OvsOp *after)
+{
+  Held *held = g_malloc0 (sizeof *held + sizeof *held->bookings * n);
+
+  held->prim_mode = prim_mode;
+  held->has_placement = placement != NULL;
+  if (placement != NULL)
+    held->placement = *placement;
+  held->after = after != NULL ? ovs_op_ref (after) : NULL;
+  held->n_entries = n_entries;
+  held->n = n;
+  return held;
+}
+
+static void
+hold_booking (HeldBooking *held, OvsOp *query, guint32 attribute, OvstageWriteData *data, gsize entry)
+{
+  held->query = ovs_op_ref (query);
+  held->data = ovs_payload_dup (data);
+  held->attribute = attribute;
+  held->entry = entry;
+}
+
+static void
+free_held (gpointer data)
+{
+  Held *held = data;
+
+  for (gsize i = 0; i < held->n; i++)
+    {
+      ovs_payload_unref (held->bookings[i].data);
+      ovs_op_unref (held->bookings[i].query);
+    }
+  g_clear_pointer (&held->after, ovs_op_unref);
+  g_free (held);
+}
+
+static gsize
+begin_held (OvsWrite *write, const Held *held, OvsBooking *bookings, GError **error)
+{
+  gsize n = 0;
+  gboolean begun;
+
+  for (gsize i = 0; i < held->n; i++)
+    {
+      const HeldBooking *one = &held->bookings[i];
+      OvsAttributeWrite entry = { one->attribute, one->data };
+
+      if (!begin_booking (write, one->query, &entry, held->prim_mode, &bookings[n], &begun, error))
+        {
+          fail_entry (error, one->entry, held->n_entries);
+          break;
+        }
+      bookings[n].entry = one->entry;
+      n += begun;
+    }
+  return n;
+}
+
+/* Whether the bytes are moved while the lock is held. */
+static gboolean
+choose_lock (OvsBooking *bookings, gsize n, OvsOp *after)
+{
+  gboolean locked = (ovs_debug_flags () & OVS_DEBUG_ASYNC) == 0 && (after == NULL || ovs_op_is_done (after));
   gsize work = 0;
 
-  write->op.begun = TRUE;
   for (gsize i = 0; i < n; i++)
     work += MAX (ovs_booking_get_bytes (&bookings[i]), bookings[i].rows.count / 8);
   locked = locked && work <= OVS_LOCKED_LIMIT;
   for (gsize i = 0; i < n; i++)
     bookings[i].locked = locked;
+  return locked;
+}
+
+/* Stage lock held. Gives what is left to be moved without it. The write is pending then, or where it has to wait for a map. */
+static OvsTransfer *
+book (OvsWrite *write, OvsBooking *bookings, gsize n, gsize n_entries, gboolean locked, const OvstagePlacement *placement, OvsOp *after,
+      GError **error)
+{
+  OvsTransfer *transfers;
+
+  if (n == 0)
+    {
+      if (ovs_stage_check_open (write->op.stage, error))
+        ovs_op_book (&write->op);
+      return NULL;
+    }
+  if (!ovs_bookings_book (bookings, n, n_entries, write, placement, error))
+    return NULL;
+  transfers = ovs_bookings_take_transfers (bookings, n);
+  if (locked)
+    ovs_transfers_run (g_steal_pointer (&transfers));
+  else if (after != NULL && after->pending)
+    wait_for_map (write, after, g_steal_pointer (&transfers));
+  else if (transfers != NULL && !write->op.pending)
+    ovs_op_set_pending (&write->op);
+  return transfers;
+}
+
+static void
+book_blocked (OvsOp *op, GQueue *ready)
+{
+  OvsWrite *write = (OvsWrite *) op;
+  OvsOp *query = op->blocked->query;
+  const Held *held = op->blocked->data;
+  OvsBooking one, *bookings = held->n > 1 ? g_new (OvsBooking, held->n) : &one;
+  OvsTransfer *transfers = NULL;
+  OvsBlocked *blocked;
+  GError *error = NULL;
+  gboolean locked, done;
+  gsize n = 0;
+
+  if (query == NULL || ovs_query_has_list (query))
+    n = begin_held (write, held, bookings, &error);
+  locked = choose_lock (bookings, n, held->after);
+
+  ovs_stage_lock (op->stage);
+  if (error == NULL && ovs_op_check_blocked (op, &error))
+    transfers = book (write, bookings, n, held->n_entries, locked, held->has_placement ? &held->placement : NULL, held->after, &error);
+  blocked = ovs_op_unblock (op, ready);
+  done = transfers == NULL && !op->booked;
+  if (done)
+    ovs_op_unset_pending (op, error, ready);
+  ovs_stage_unlock (op->stage);
+
+  for (gsize i = 0; i < n; i++)
+    ovs_booking_clear (&bookings[i]);
+  if (bookings != &one)
+    g_free (bookings);
+  if (done)
+    ovs_op_end (op);
+  else if (transfers != NULL)
+    move_bytes (write, transfers);
+  ovs_blocked_free (blocked);
+}
+
+/* Stage lock held. Refused, or blocked. Takes @held. */
+static gboolean
+block (OvsWrite *write, OvsOp *query, const OvsFootprint *footprint, Held *held, GQueue *ready, GError **error)
+{
+  for (gsize i = 0; i < held->n; i++)
+    if (!ovs_stage_check_write_floor (write->op.stage, held->bookings[i].attribute, write->ordinal, error))
+      {
+        fail_entry (error, held->bookings[i].entry, held->n_entries);
+        free_held (held);
+        return FALSE;
+      }
+  return ovs_op_block (&write->op, query, footprint, book_blocked, held, free_held, ready, error);
+}
+
+static OvsFootprint
+get_footprint (const OvsWrite *write, OvstagePrimMode prim_mode)
+{
+  return (OvsFootprint){
+    .changes = TRUE, .ordinal = write->ordinal, .attributes = write->attributes, .n_attributes = write->n_attributes,
+    .asks = prim_mode != OVSTAGE_PRIM_MODE_UPSERT, .asks_at = write->ordinal,
+  };
+}
+
+OvsOp *
+ovs_write_submit (OvsWrite *write, OvsBooking *bookings, gsize n, gsize n_entries, const OvstagePlacement *placement, OvsOp *after,
+                  GError *error)
+{
+  OvsStage *stage = write->op.stage;
+  OvsFootprint footprint = get_footprint (write, n > 0 ? bookings[0].prim_mode : OVSTAGE_PRIM_MODE_UPSERT);
+  gboolean locked = choose_lock (bookings, n, after), waits = FALSE;
+  OvsTransfer *transfers = NULL;
+  GQueue ready = G_QUEUE_INIT;
 
   ovs_stage_lock (stage);
-  if (error == NULL && n > 0)
-    booked = ovs_bookings_book (bookings, n, n_entries, write, placement, &error);
-  else if (error == NULL && ovs_stage_check_open (stage, &error))
-    ovs_op_book (&write->op);
-  if (booked)
-    transfers = ovs_bookings_take_transfers (bookings, n);
-  if (booked && locked)
-    ovs_transfers_run (g_steal_pointer (&transfers));
-  else if (booked && after != NULL && after->pending)
-    wait_for_map (write, after, g_steal_pointer (&transfers));
-  else if (transfers != NULL)
-    ovs_op_set_pending (&write->op);
-  booked = write->op.booked;
+  if (error == NULL && n > 0 && ovs_op_must_block (&write->op, NULL, &footprint))
+    {
+      Held *held = hold (n, n_entries, bookings[0].prim_mode, placement, after);
+
+      for (gsize i = 0; i < n; i++)
+        hold_booking (&held->bookings[i], &bookings[i].query->op, bookings[i].attribute, bookings[i].data, bookings[i].entry);
+      waits = block (write, NULL, &footprint, held, &ready, &error);
+    }
+  else if (error == NULL)
+    {
+      write->op.begun = TRUE;
+      transfers = book (write, bookings, n, n_entries, locked, placement, after, &error);
+      waits = write->op.booked;
+    }
   ovs_stage_unlock (stage);
 
   for (gsize i = 0; i < n; i++)
     ovs_booking_clear (&bookings[i]);
-
-  if (booked)
+  ovs_ops_run (&ready);
+  if (waits)
     return &write->op;
   /* Without a transfer there is nothing to wait for: it was refused, or the bytes are where they will stay. */
   if (transfers == NULL)
@@ -249,18 +440,44 @@ ovs_write_submit (OvsWrite *write, OvsBooking *bookings, gsize n, gsize n_entrie
   return &write->op;
 }
 
+/* The query is not done, or was not a moment ago. */
+static OvsOp *
+submit_blocked (OvsWrite *write, OvsOp *query, const OvsAttributeWrite *entries, gsize n, OvstagePrimMode prim_mode,
+                const OvstagePlacement *placement)
+{
+  OvsFootprint footprint = get_footprint (write, prim_mode);
+  Held *held = hold (n, n, prim_mode, placement, NULL);
+  GQueue ready = G_QUEUE_INIT;
+  GError *error = NULL;
+  gboolean blocked;
+
+  for (gsize i = 0; i < n; i++)
+    hold_booking (&held->bookings[i], query, (guint32) entries[i].attribute, entries[i].data, i);
+  ovs_stage_lock (write->op.stage);
+  blocked = block (write, query, &footprint, held, &ready, &error);
+  ovs_stage_unlock (write->op.stage);
+  ovs_ops_run (&ready);
+  return blocked ? &write->op : ovs_op_end_new (&write->op, error);
+}
+
 OvsOp *
 ovs_stage_write_batch (OvsStage *stage, OvsOp *query, const OvsAttributeWrite *entries, gsize n, guint64 ordinal,
                        OvstagePrimMode prim_mode, const OvstagePlacement *placement)
 {
   OvsWrite *write = ovs_op_new (stage, OVS_OP_WRITE, sizeof *write + sizeof (guint32) * n);
-  OvsBooking one, *bookings = n > 1 ? g_new (OvsBooking, n) : &one;
+  OvsBooking one, *bookings;
   GError *error = NULL;
-  gsize n_bookings;
+  gsize n_bookings = 0;
   OvsOp *op;
 
   write->ordinal = ordinal;
-  n_bookings = begin_bookings (write, query, entries, n, prim_mode, bookings, &error);
+  if (!check_write (write, query, entries, n, prim_mode, &error))
+    return ovs_op_end_new (&write->op, error);
+  if (n > 0 && !ovs_query_has_list (query))
+    return submit_blocked (write, query, entries, n, prim_mode, placement);
+  bookings = n > 1 ? g_new (OvsBooking, n) : &one;
+  if (n > 0)
+    n_bookings = begin_bookings (write, query, entries, n, prim_mode, bookings, &error);
   op = ovs_write_submit (write, bookings, n_bookings, n, placement, NULL, error);
   if (bookings != &one)
     g_free (bookings);

@@ -248,7 +248,8 @@ brings_bytes (const OvsOp *op, guint32 attribute, guint64 ordinal)
 
   if (op->kind == OVS_OP_ADVANCE)
     return op->begun && ovs_advance_covers ((const OvsAdvance *) op, attribute);
-  if (op->kind != OVS_OP_WRITE || write->ordinal > ordinal)
+  /* What is not booked was submitted later. */
+  if (op->kind != OVS_OP_WRITE || op->blocked != NULL || write->ordinal > ordinal)
     return FALSE;
   for (gsize i = 0; i < write->n_attributes; i++)
     if (write->attributes[i] == attribute)
@@ -301,7 +302,9 @@ ovs_ops_run (GQueue *ready)
 
   while ((op = g_queue_pop_head (ready)) != NULL)
     {
-      if (op->kind == OVS_OP_ADVANCE)
+      if (op->blocked != NULL)
+        op->blocked->book (op, ready);
+      else if (op->kind == OVS_OP_ADVANCE)
         ovs_advance_run ((OvsAdvance *) op, ready);
       else if (op->kind == OVS_OP_MAP)
         ovs_map_run (op, ready);
@@ -319,7 +322,7 @@ ovs_cancelled_error_new (void)
   return g_error_new_literal (OVSTAGE_ERROR, OVSTAGE_ERROR_OP_FAILED, "cancelled");
 }
 
-/* Who waited for an operation waited through it for what that waited for. */
+/* Who waited for an advance or a read waited through it for what that waited for. */
 static void
 pass_deps_on (OvsOp *op)
 {
@@ -327,9 +330,15 @@ pass_deps_on (OvsOp *op)
     {
       OvsOp *dependent = op->dependents->pdata[i];
 
-      for (guint d = 0; !dependent->begun && d < op->deps->len; d++)
-        if (((OvsOp *) op->deps->pdata[d])->pending && !g_ptr_array_find (dependent->deps, op->deps->pdata[d], NULL))
-          ovs_op_add_dep (dependent, op->deps->pdata[d]);
+      for (guint d = 0; !dependent->begun && op->deps != NULL && d < op->deps->len; d++)
+        {
+          OvsOp *dep = op->deps->pdata[d];
+
+          /* The other reasons for a read to wait are its own. */
+          if (dep->pending && (op->kind == OVS_OP_ADVANCE || dep->kind == OVS_OP_ADVANCE) &&
+              !g_ptr_array_find (dependent->deps, dep, NULL))
+            ovs_op_add_dep (dependent, dep);
+        }
     }
 }
 
@@ -338,6 +347,7 @@ ovs_op_cancel (OvsOp *op)
 {
   OvsStage *stage = op->stage;
   GQueue ready = G_QUEUE_INIT;
+  OvsBlocked *blocked = NULL;
   gboolean withdrawn;
 
   ovs_stage_lock (stage);
@@ -347,7 +357,10 @@ ovs_op_cancel (OvsOp *op)
       op->begun = TRUE;
       op->withdrawn = TRUE;
       ovs_op_ref (op);
-      pass_deps_on (op);
+      if (op->kind == OVS_OP_ADVANCE || op->kind == OVS_OP_READ)
+        pass_deps_on (op);
+      if (op->blocked != NULL)
+        blocked = ovs_op_unblock (op, &ready);
       ovs_op_unset_pending (op, ovs_cancelled_error_new (), &ready);
       if (op->kind == OVS_OP_ADVANCE)
         ovs_stage_recompute_closing (stage);
@@ -358,6 +371,7 @@ ovs_op_cancel (OvsOp *op)
     {
       ovs_op_end (op);
       ovs_ops_run (&ready);
+      ovs_blocked_free (blocked);
       ovs_op_unref (op);
     }
   return withdrawn;

@@ -116,6 +116,7 @@ void
 ovs_stage_close (OvsStage *stage)
 {
   g_autoptr (GPtrArray) withdrawn = g_ptr_array_new_with_free_func ((GDestroyNotify) ovs_op_unref);
+  g_autoptr (GPtrArray) blocked = g_ptr_array_new_with_free_func ((GDestroyNotify) ovs_blocked_free);
   GQueue ready = G_QUEUE_INIT;
 
   ovs_stage_lock (stage);
@@ -136,7 +137,13 @@ ovs_stage_close (OvsStage *stage)
     }
   /* All of them first, so that none becomes ready through another. */
   for (guint i = 0; i < withdrawn->len; i++)
-    ovs_op_unset_pending (withdrawn->pdata[i], ovs_cancelled_error_new (), &ready);
+    {
+      OvsOp *op = withdrawn->pdata[i];
+
+      if (op->blocked != NULL)
+        g_ptr_array_add (blocked, ovs_op_unblock (op, &ready));
+      ovs_op_unset_pending (op, ovs_cancelled_error_new (), &ready);
+    }
   if (withdrawn->len > 0)
     ovs_stage_recompute_closing (stage);
   ovs_stage_unlock (stage);
@@ -144,6 +151,7 @@ ovs_stage_close (OvsStage *stage)
   for (guint i = 0; i < withdrawn->len; i++)
     ovs_op_end (withdrawn->pdata[i]);
   ovs_ops_run (&ready);
+  g_ptr_array_set_size (blocked, 0);
   ovs_workers_stop (stage->workers);
 }
 
@@ -381,7 +389,7 @@ ovs_stage_check_query (OvsStage *stage, OvsOp *query, GError **error)
 {
   if (query->stage != stage)
     return ovs_fail (error, OVSTAGE_ERROR_INVALID_HANDLE, "query: it is of another stage");
-  if (query->error != NULL)
+  if (ovs_op_get_error (query) != NULL)
     return ovs_fail (error, OVSTAGE_ERROR_OP_FAILED, "query: it failed: %s", query->error->message);
   return TRUE;
 }

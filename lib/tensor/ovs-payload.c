@@ -41,6 +41,24 @@ ovs_payload_new_buffer (OvstageTensor *tensor, OvsBuffer *buffer)
 }
 
 OvstageWriteData *
+ovs_payload_dup (OvstageWriteData *payload)
+{
+  OvstageWriteData *copy = g_new (OvstageWriteData, 1);
+
+  *copy = *payload;
+  copy->refs = 1;
+  if (copy->tensor != NULL)
+    ovs_tensor_ref (copy->tensor);
+  if (copy->buffer != NULL)
+    ovs_buffer_ref (copy->buffer);
+  if (copy->index_map != NULL)
+    g_atomic_rc_box_acquire (copy->index_map);
+  if (copy->mask != NULL)
+    g_atomic_rc_box_acquire (copy->mask);
+  return copy;
+}
+
+OvstageWriteData *
 ovs_payload_ref (OvstageWriteData *payload)
 {
   g_atomic_int_inc (&payload->refs);

@@ -62,6 +62,8 @@ OvstageWriteData *ovs_payload_new (OvstageTensor *tensor);
 OvstageWriteData *ovs_payload_new_take (OvstageTensor *tensor);
 /* The memory is the store's: what was a map. */
 OvstageWriteData *ovs_payload_new_buffer (OvstageTensor *tensor, OvsBuffer *buffer);
+/* The same rows, map and mask, whatever is set on @payload later. */
+OvstageWriteData *ovs_payload_dup (OvstageWriteData *payload);
 OvstageWriteData *ovs_payload_ref (OvstageWriteData *payload);
 void ovs_payload_unref (OvstageWriteData *payload);
 /* NULL clears; an empty map is kept, and refused by the form check. The same for masks. */
