@@ -1193,8 +1193,8 @@ measure (Scene *scene, Sizes *sizes)
   ovs_mutex_lock (&stage->lock);
   ovs_pool_get_stats (stage->pool, &sizes->pool);
   sizes->n_rows = column->layout->n;
-  sizes->n_deltas = column->deltas->len;
-  sizes->n_deaths = column->attr->deaths->len;
+  sizes->n_deltas = column->changes.n;
+  sizes->n_deaths = column->attr->deaths.n;
   sizes->n_dirty = stage->dirty->len;
   sizes->n_layouts = g_hash_table_size (stage->layouts);
   sizes->n_deletes = stage->prim_deletes->len + column->attr->deletes->len;

@@ -72,3 +72,48 @@ ovs_bits_count (const OvsBits *bits)
     count += (guint32) __builtin_popcountll (bits->words[i]);
   return count;
 }
+
+/* The bits of word @i that are in the run. */
+static guint64
+run_mask (guint32 i, guint32 first, guint32 end)
+{
+  guint64 mask = ~G_GUINT64_CONSTANT (0);
+
+  if (i == first / 64)
+    mask &= ~G_GUINT64_CONSTANT (0) << (first % 64);
+  if (i == end / 64)
+    mask &= (G_GUINT64_CONSTANT (1) << (end % 64)) - 1;
+  return mask;
+}
+
+void
+ovs_bits_set_run (OvsBits *bits, guint32 first, guint32 end)
+{
+  for (guint32 i = first / 64; first < end && i <= (end - 1) / 64; i++)
+    bits->words[i] |= run_mask (i, first, end);
+}
+
+gboolean
+ovs_bits_meets_run (const OvsBits *bits, guint32 first, guint32 end)
+{
+  for (guint32 i = first / 64; first < end && i <= (end - 1) / 64; i++)
+    if ((bits->words[i] & run_mask (i, first, end)) != 0)
+      return TRUE;
+  return FALSE;
+}
+
+gboolean
+ovs_bits_meet (const OvsBits *a, const OvsBits *b)
+{
+  for (gsize i = 0; i < ((gsize) a->n + 63) / 64; i++)
+    if ((a->words[i] & b->words[i]) != 0)
+      return TRUE;
+  return FALSE;
+}
+
+void
+ovs_bits_add (OvsBits *bits, const OvsBits *more)
+{
+  for (gsize i = 0; i < ((gsize) bits->n + 63) / 64; i++)
+    bits->words[i] |= more->words[i];
+}

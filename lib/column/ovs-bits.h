@@ -21,6 +21,12 @@ OvsBits *ovs_bits_new_from (const OvsBits *from, guint32 n_from, guint32 n);
 OvsBits *ovs_bits_ref (OvsBits *bits);
 void ovs_bits_unref (OvsBits *bits);
 guint32 ovs_bits_count (const OvsBits *bits);
+/* The bits [first, end), which there are. */
+void ovs_bits_set_run (OvsBits *bits, guint32 first, guint32 end);
+gboolean ovs_bits_meets_run (const OvsBits *bits, guint32 first, guint32 end);
+/* What is set in both, and what is set in one of them; of one size. */
+gboolean ovs_bits_meet (const OvsBits *a, const OvsBits *b);
+void ovs_bits_add (OvsBits *bits, const OvsBits *more);
 
 static inline gboolean
 ovs_bits_get (const OvsBits *bits, guint32 i)

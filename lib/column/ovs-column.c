@@ -8,12 +8,27 @@
 
 #include <string.h>
 
+/* The first of the log. The log holds what several records point to once. */
+static void
+forget_delta (OvsColumn *column)
+{
+  OvsDelta *delta = ovs_changes_shift (&column->changes);
+
+  column->attr->change_bytes -= OVS_CHANGE_BYTES;
+  if (--delta->n_records > 0)
+    return;
+  column->attr->change_bytes -= delta->bytes;
+  ovs_delta_unref (delta);
+}
+
 static void
 free_column (OvsColumn *column)
 {
   g_ptr_array_unref (column->versions);
   g_free (column->spare_version);
-  g_ptr_array_unref (column->deltas);
+  while (column->changes.n > 0)
+    forget_delta (column);
+  g_free (column->changes.records);
   g_clear_pointer (&column->head_live, ovs_bits_unref);
   ovs_layout_unref (column->layout);
   g_free (column);
@@ -29,9 +44,23 @@ ovs_attr_new (guint32 token)
   attr->columns = g_ptr_array_new_with_free_func ((GDestroyNotify) free_column);
   attr->sets = g_ptr_array_new_with_free_func ((GDestroyNotify) ovs_write_set_free);
   attr->deletes = ovs_deletes_new ();
-  attr->deaths = g_ptr_array_new_with_free_func ((GDestroyNotify) ovs_deaths_unref);
   attr->generations = g_array_new (FALSE, FALSE, sizeof (OvsGeneration));
   return attr;
+}
+
+static gsize
+deaths_bytes (const OvsDeaths *deaths)
+{
+  return OVS_CHANGE_BYTES + sizeof *deaths + sizeof (guint32) * deaths->n;
+}
+
+static void
+forget_deaths (OvsAttr *attr)
+{
+  OvsDeaths *deaths = ovs_changes_shift (&attr->deaths);
+
+  attr->change_bytes -= deaths_bytes (deaths);
+  ovs_deaths_unref (deaths);
 }
 
 void
@@ -40,7 +69,9 @@ ovs_attr_free (OvsAttr *attr)
   g_ptr_array_unref (attr->sets);
   g_free (attr->spare_set);
   g_ptr_array_unref (attr->deletes);
-  g_ptr_array_unref (attr->deaths);
+  while (attr->deaths.n > 0)
+    forget_deaths (attr);
+  g_free (attr->deaths.records);
   g_ptr_array_unref (attr->columns);
   g_array_unref (attr->generations);
   g_free (attr);
@@ -70,7 +101,6 @@ ovs_attr_add_column (OvsAttr *attr, const OvsSchema *schema, guint32 row_size, O
   column->row_size = row_size;
   column->layout = ovs_layout_ref (layout);
   column->versions = g_ptr_array_new_with_free_func ((GDestroyNotify) ovs_version_unref);
-  column->deltas = g_ptr_array_new_with_free_func ((GDestroyNotify) ovs_delta_unref);
   g_ptr_array_add (attr->columns, column);
   return column;
 }
@@ -192,14 +222,22 @@ ovs_attr_list_entries (OvsAttr *attr, guint32 token, const OvsDeletes *prim_dele
 guint64
 ovs_attr_get_generation (OvsAttr *attr, guint64 ordinal)
 {
-  for (guint i = attr->generations->len; i > 0; i--)
-    {
-      const OvsGeneration *generation = &g_array_index (attr->generations, OvsGeneration, i - 1);
+  const OvsGeneration *generations = (const OvsGeneration *) attr->generations->data;
+  guint low = 0, high = attr->generations->len;
 
-      if (generation->ordinal <= ordinal)
-        return generation->generation;
+  /* Most ask about the newest. */
+  if (high > 0 && generations[high - 1].ordinal <= ordinal)
+    return generations[high - 1].generation;
+  while (low < high)
+    {
+      guint middle = low + (high - low) / 2;
+
+      if (generations[middle].ordinal <= ordinal)
+        low = middle + 1;
+      else
+        high = middle;
     }
-  return 0;
+  return low > 0 ? generations[low - 1].generation : 0;
 }
 
 void
@@ -331,151 +369,86 @@ ovs_column_set_head_all (OvsColumn *column, guint32 n)
   column->n_head_rows = column->n_head_live = n;
 }
 
-OvsDeaths *
-ovs_deaths_new (guint64 ordinal, const guint32 *prims, guint32 n)
-{
-  OvsDeaths *deaths = g_malloc (sizeof *deaths + sizeof *prims * n);
-
-  deaths->refs = 1;
-  deaths->ordinal = ordinal;
-  deaths->n = n;
-  memcpy (deaths->prims, prims, sizeof *prims * n);
-  return deaths;
-}
-
-OvsDeaths *
-ovs_deaths_ref (OvsDeaths *deaths)
-{
-  g_atomic_int_inc (&deaths->refs);
-  return deaths;
-}
-
-void
-ovs_deaths_unref (OvsDeaths *deaths)
-{
-  if (g_atomic_int_dec_and_test (&deaths->refs))
-    g_free (deaths);
-}
-
-static gsize
-deaths_bytes (const OvsDeaths *deaths)
-{
-  return sizeof *deaths + sizeof (guint32) * deaths->n;
-}
-
-void
-ovs_attr_add_deaths (OvsAttr *attr, OvsDeaths *deaths, gsize budget)
-{
-  guint n = 0;
-
-  g_ptr_array_add (attr->deaths, deaths);
-  attr->death_bytes += deaths_bytes (deaths);
-  while (attr->death_bytes > budget && n + 1 < attr->deaths->len)
-    {
-      const OvsDeaths *oldest = attr->deaths->pdata[n++];
-
-      attr->death_bytes -= deaths_bytes (oldest);
-      attr->death_frontier = oldest->ordinal;
-    }
-  if (n > 0)
-    g_ptr_array_remove_range (attr->deaths, 0, n);
-}
-
-OvsDelta *
-ovs_delta_new (guint64 ordinal, guint n_targets)
-{
-  gsize size = sizeof (OvsDelta) + sizeof (OvsTarget) * n_targets;
-  OvsDelta *delta = g_malloc (size);
-
-  memset (delta, 0, size);
-  delta->refs = 1;
-  delta->ordinal = ordinal;
-  delta->bytes = size;
-  return delta;
-}
-
-OvsDelta *
-ovs_delta_ref (OvsDelta *delta)
-{
-  g_atomic_int_inc (&delta->refs);
-  return delta;
-}
-
-void
-ovs_delta_unref (OvsDelta *delta)
-{
-  if (!g_atomic_int_dec_and_test (&delta->refs))
-    return;
-  for (guint i = 0; i < delta->n_targets; i++)
-    g_clear_pointer (&delta->targets[i].rows, ovs_buffer_unref);
-  g_clear_pointer (&delta->layout, ovs_layout_unref);
-  g_free (delta);
-}
+/* Frame loops go through one list, or a few in turn. */
+#define N_SHARED 4
 
 static void
-drop_deltas (OvsColumn *column, guint n)
+log_delta (OvsColumn *column, guint64 ordinal, OvsDelta *delta)
 {
-  for (guint i = 0; i < n; i++)
-    column->delta_bytes -= ((OvsDelta *) column->deltas->pdata[i])->bytes;
-  g_ptr_array_remove_range (column->deltas, 0, n);
-}
-
-/* No read can ask for an ordinal before this. */
-static guint64
-get_oldest_ordinal (const OvsColumn *column)
-{
-  return column->versions->len > 0 ? ((OvsVersion *) column->versions->pdata[0])->ordinal : 0;
+  delta->n_records++;
+  column->attr->change_bytes += OVS_CHANGE_BYTES;
+  ovs_changes_append (&column->changes, ordinal, delta);
 }
 
 void
-ovs_column_add_delta (OvsColumn *column, OvsDelta *delta, gsize budget)
+ovs_column_add_change (OvsColumn *column, guint64 ordinal, OvsDelta *delta)
 {
-  guint64 oldest;
-  guint n_dropped = 0;
+  const OvsChanges *changes = &column->changes;
 
-  g_ptr_array_add (column->deltas, delta);
-  column->delta_bytes += delta->bytes;
-
-  /* Whoever reads at or above the oldest version kept meets the newest change of everything up to there first. */
-  oldest = get_oldest_ordinal (column);
-  for (guint i = column->deltas->len; i > 1; i--)
+  for (guint i = changes->n; i > 0 && i + N_SHARED > changes->n; i--)
     {
-      const OvsDelta *other = column->deltas->pdata[i - 1];
+      OvsDelta *known = ovs_changes_get (changes, i - 1)->what;
 
-      if (other->all && other->ordinal <= oldest)
-        {
-          drop_deltas (column, i - 1);
-          break;
-        }
+      if (!ovs_delta_equal (known, delta))
+        continue;
+      log_delta (column, ordinal, known);
+      ovs_delta_unref (delta);
+      return;
     }
-
-  for (gsize bytes = column->delta_bytes; bytes > budget && n_dropped + 1 < column->deltas->len; n_dropped++)
-    {
-      const OvsDelta *other = column->deltas->pdata[n_dropped];
-
-      bytes -= other->bytes;
-      column->delta_frontier = other->ordinal;
-    }
-  if (n_dropped > 0)
-    drop_deltas (column, n_dropped);
+  column->attr->change_bytes += delta->bytes;
+  log_delta (column, ordinal, delta);
 }
 
 void
-ovs_column_note_change_of_all (OvsColumn *column, guint64 ordinal, gsize budget)
+ovs_column_add_change_of_run (OvsColumn *column, guint64 ordinal, guint32 n)
 {
-  OvsDelta *delta;
+  OvsDelta *delta = column->changes.n > 0 ? ovs_changes_get (&column->changes, column->changes.n - 1)->what : NULL;
 
-  /* A frame loop over a whole column has one change to tell of, the last. */
-  if (column->deltas->len == 1 && ordinal <= get_oldest_ordinal (column))
+  if (delta == NULL || !delta->all || delta->targets[0].rows != NULL || delta->targets[0].n != n ||
+      delta->numbering != column->numbering || delta->layout != column->layout)
     {
-      delta = column->deltas->pdata[0];
-      if (delta->all && g_atomic_int_get (&delta->refs) == 1)
-        {
-          delta->ordinal = ordinal;
-          return;
-        }
+      delta = ovs_delta_new (column->numbering, column->layout, 1);
+      delta->all = TRUE;
+      delta->n_targets = 1;
+      delta->targets[0].n = n;
+      column->attr->change_bytes += delta->bytes;
     }
-  delta = ovs_delta_new (ordinal, 0);
-  delta->all = TRUE;
-  ovs_column_add_delta (column, delta, budget);
+  log_delta (column, ordinal, delta);
+}
+
+void
+ovs_attr_add_deaths (OvsAttr *attr, OvsDeaths *deaths)
+{
+  attr->change_bytes += deaths_bytes (deaths);
+  ovs_changes_append (&attr->deaths, deaths->ordinal, deaths);
+}
+
+void
+ovs_attr_trim_changes (OvsAttr *attr, gsize budget, guint64 held)
+{
+  /* Some at a time, so that not every seal has to. */
+  for (budget -= budget / 8; attr->change_bytes > budget;)
+    {
+      guint64 oldest = attr->deaths.n > 1 ? ovs_changes_get (&attr->deaths, 0)->ordinal : OVSTAGE_ORDINAL_NEWEST;
+      OvsColumn *of = NULL;
+
+      for (guint i = 0; i < attr->columns->len; i++)
+        {
+          OvsColumn *column = attr->columns->pdata[i];
+          guint64 ordinal = column->changes.n > 1 ? ovs_changes_get (&column->changes, 0)->ordinal : OVSTAGE_ORDINAL_NEWEST;
+
+          if (ordinal < oldest)
+            {
+              oldest = ordinal;
+              of = column;
+            }
+        }
+      if (oldest == OVSTAGE_ORDINAL_NEWEST || oldest > held)
+        return;
+      if (of != NULL)
+        forget_delta (of);
+      else
+        forget_deaths (attr);
+      attr->change_frontier = MAX (attr->change_frontier, oldest);
+    }
 }

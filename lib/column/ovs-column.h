@@ -8,40 +8,11 @@
 
 #pragma once
 
+#include "column/ovs-changes.h"
 #include "column/ovs-staged.h"
 #include "column/ovs-version.h"
 
 typedef struct _OvsAttr OvsAttr;
-
-/* What changed in a column at an ordinal: everything, or the rows that its writes
- * brought. Never changed once made, so that reads can keep it without a lock. */
-typedef struct
-{
-  guint32 first;
-  guint32 n;
-  OvsBuffer *rows; /* (owned) (nullable) NULL: a run */
-} OvsTarget;
-
-typedef struct
-{
-  gint refs; /* (atomic) */
-  guint64 ordinal;
-  gboolean all;
-  guint numbering;   /* of the rows, */
-  OvsLayout *layout; /* (owned) (nullable) and where they stand; NULL for all */
-  gsize bytes;
-  guint n_targets;
-  OvsTarget targets[];
-} OvsDelta;
-
-/* The prims that ceased to carry an attribute at an ordinal. Never changed once made. */
-typedef struct
-{
-  gint refs; /* (atomic) */
-  guint64 ordinal;
-  guint32 n;
-  guint32 prims[];
-} OvsDeaths;
 
 struct _OvsColumn
 {
@@ -60,9 +31,7 @@ struct _OvsColumn
   OvsVersion *spare_version; /* (owned) (nullable) memory for the next one */
   guint64 frontier;    /* ordinal of the oldest version kept by history, once one was dropped; else 0 */
 
-  GPtrArray *deltas;     /* (owned) OvsDelta, ordinals ascending */
-  gsize delta_bytes;
-  guint64 delta_frontier; /* changes up to here are no longer told apart */
+  OvsChanges changes; /* of OvsDelta */
 };
 
 typedef struct
@@ -78,9 +47,9 @@ struct _OvsAttr
   GPtrArray *columns;    /* (owned) OvsColumn */
   GPtrArray *sets;       /* (owned) OvsWriteSet, ordinals ascending */
   OvsDeletes *deletes;   /* (owned) of this attribute alone */
-  GPtrArray *deaths;     /* (owned) OvsDeaths, ordinals ascending */
-  gsize death_bytes;
-  guint64 death_frontier; /* deaths up to here are forgotten */
+  OvsChanges deaths;     /* of OvsDeaths */
+  gsize change_bytes;    /* of these and of what the columns changed */
+  guint64 change_frontier; /* changes up to here may be forgotten; 0: none is */
   OvsWriteSet *spare_set; /* (owned) (nullable) one that was sealed, to be used again */
   guint64 structure_max; /* at this ordinal and above, the head tells what exists; 0: nothing structural is staged */
   GArray *generations;   /* (owned) OvsGeneration, ordinals ascending: of the set and order of prims, as sealed */
@@ -145,15 +114,11 @@ gboolean ovs_column_clear_head_live (OvsColumn *column, guint32 row);
 /* Rows [0, n) are all of the head, and live. */
 void ovs_column_set_head_all (OvsColumn *column, guint32 n);
 
-OvsDelta *ovs_delta_new (guint64 ordinal, guint n_targets);
-OvsDelta *ovs_delta_ref (OvsDelta *delta);
-void ovs_delta_unref (OvsDelta *delta);
-/* Takes @delta. Forgets what no read can ask about any more and, beyond @budget bytes, the oldest. */
-void ovs_column_add_delta (OvsColumn *column, OvsDelta *delta, gsize budget);
-void ovs_column_note_change_of_all (OvsColumn *column, guint64 ordinal, gsize budget);
-
-OvsDeaths *ovs_deaths_new (guint64 ordinal, const guint32 *prims, guint32 n);
-OvsDeaths *ovs_deaths_ref (OvsDeaths *deaths);
-void ovs_deaths_unref (OvsDeaths *deaths);
-/* Takes @deaths. Forgets the oldest beyond @budget bytes. */
-void ovs_attr_add_deaths (OvsAttr *attr, OvsDeaths *deaths, gsize budget);
+/* Takes @delta. What is like one of the last few records shares it. */
+void ovs_column_add_change (OvsColumn *column, guint64 ordinal, OvsDelta *delta);
+/* The same for what the write of a whole column brings: rows [0, n). */
+void ovs_column_add_change_of_run (OvsColumn *column, guint64 ordinal, guint32 n);
+/* Takes @deaths. */
+void ovs_attr_add_deaths (OvsAttr *attr, OvsDeaths *deaths);
+/* Forgets the oldest changes beyond @budget bytes and some more, up to @held; but of each column the last. */
+void ovs_attr_trim_changes (OvsAttr *attr, gsize budget, guint64 held);

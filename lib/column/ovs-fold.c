@@ -473,51 +473,44 @@ ovs_fold_finish (OvsFold *fold)
         ovs_fold_run_compaction (column);
 }
 
-static gboolean
-is_in_last_delta (const OvsColumn *column, const OvsBuffer *rows)
+static void
+set_target (OvsDelta *delta, const OvsPart *part)
 {
-  const OvsDelta *last = column->deltas->len > 0 ? column->deltas->pdata[column->deltas->len - 1] : NULL;
+  OvsTarget *target = &delta->targets[delta->n_targets++];
 
-  for (guint i = 0; last != NULL && i < last->n_targets; i++)
-    if (last->targets[i].rows == rows)
-      return TRUE;
-  return FALSE;
+  target->first = part->first;
+  target->n = part->n;
+  if (part->rows == NULL)
+    return;
+  target->rows = ovs_buffer_ref (part->rows);
+  delta->bytes += part->rows->capacity;
 }
 
 /* Notes what the set of a step changed. */
 static void
-note_change (const OvsFoldColumn *column, const OvsFoldStep *step, gsize budget)
+note_change (const OvsFoldColumn *fold_column, const OvsFoldStep *step)
 {
+  OvsColumn *column = fold_column->column;
   const OvsWriteSet *set = step->set;
+  const OvsPart *all = NULL;
   OvsDelta *delta;
-  gboolean all = FALSE;
 
-  for (guint i = 0; i < set->n_parts && !all; i++)
-    all = part_covers (column, step, &set->parts[i]);
-  if (all)
+  for (guint i = 0; i < set->n_parts && all == NULL; i++)
+    if (part_covers (fold_column, step, &set->parts[i]))
+      all = &set->parts[i];
+  if (all != NULL && all->rows == NULL)
     {
-      ovs_column_note_change_of_all (column->column, step->ordinal, budget);
+      ovs_column_add_change_of_run (column, step->ordinal, all->n);
       return;
     }
 
-  delta = ovs_delta_new (step->ordinal, set->n_parts);
-  delta->layout = ovs_layout_ref (column->column->layout);
-  delta->numbering = column->column->numbering;
-  for (guint i = 0; i < set->n_parts; i++)
-    {
-      const OvsPart *part = &set->parts[i];
-      OvsTarget *target = &delta->targets[delta->n_targets++];
-
-      target->first = part->first;
-      target->n = part->n;
-      if (part->rows == NULL)
-        continue;
-      /* A frame loop through one list brings the same numbers each time. */
-      if (!is_in_last_delta (column->column, part->rows))
-        delta->bytes += part->rows->capacity;
-      target->rows = ovs_buffer_ref (part->rows);
-    }
-  ovs_column_add_delta (column->column, delta, budget);
+  delta = ovs_delta_new (column->numbering, column->layout, all != NULL ? 1 : set->n_parts);
+  delta->all = all != NULL;
+  if (all != NULL)
+    set_target (delta, all);
+  for (guint i = 0; i < set->n_parts && all == NULL; i++)
+    set_target (delta, &set->parts[i]);
+  ovs_column_add_change (column, step->ordinal, delta);
 }
 
 static void
@@ -570,7 +563,6 @@ publish_column (OvsFold *fold, OvsFoldAttr *fold_attr, OvsFoldColumn *fold_colum
   guint depth = fold->context.history_depth;
   guint n_history = 0, n_new = 0;
   guint64 oldest;
-  gsize budget;
 
   /* History counts ordinals, also those whose versions were merged into a later one. */
   for (guint i = 0; i < column->versions->len; i++)
@@ -604,21 +596,19 @@ publish_column (OvsFold *fold, OvsFoldAttr *fold_attr, OvsFoldColumn *fold_colum
   trim_history (fold, column, n_new);
   column->frontier = MAX (column->frontier, oldest);
 
-  budget = fold->context.change_budget;
-  if (budget == 0)
-    budget = MAX (LEAST_CHANGE_BUDGET, ovs_column_get_current (column)->values->size / 4);
   for (guint i = 0; i < fold_column->n_steps; i++)
     if (fold_column->steps[i].set != NULL)
-      note_change (fold_column, &fold_column->steps[i], budget);
+      note_change (fold_column, &fold_column->steps[i]);
   if (fold_column->compaction != NULL)
     ovs_fold_publish_compaction (fold, fold_attr, fold_column);
 }
 
-/* Forgets the generations that no version kept can ask for. */
+/* Forgets the generations that no read can ask for: neither of a version nor of a range. */
 static void
 trim_generations (OvsAttr *attr)
 {
-  guint64 oldest = G_MAXUINT64;
+  const OvsGeneration *generations = (const OvsGeneration *) attr->generations->data;
+  guint64 oldest = attr->change_frontier;
   guint n = 0;
 
   for (guint i = 0; i < attr->columns->len; i++)
@@ -628,10 +618,30 @@ trim_generations (OvsAttr *attr)
       if (column->versions->len > 0)
         oldest = MIN (oldest, ((OvsVersion *) column->versions->pdata[0])->ordinal);
     }
-  while (n + 1 < attr->generations->len && g_array_index (attr->generations, OvsGeneration, n + 1).ordinal <= oldest)
+  while (n + 1 < attr->generations->len && generations[n + 1].ordinal <= oldest)
     n++;
-  if (n > 0)
+  if (n > attr->generations->len / 2)
     g_array_remove_range (attr->generations, 0, n);
+}
+
+/* Records of changes are kept within a budget. */
+static void
+trim_changes (const OvsFold *fold, OvsAttr *attr)
+{
+  gsize budget = fold->context.change_budget, size = 0;
+
+  if (attr->change_bytes <= (budget != 0 ? budget : LEAST_CHANGE_BUDGET))
+    return;
+  for (guint i = 0; i < attr->columns->len && budget == 0; i++)
+    {
+      const OvsVersion *current = ovs_column_get_current (attr->columns->pdata[i]);
+
+      size += current != NULL ? current->values->size : 0;
+    }
+  if (budget == 0)
+    budget = MAX (LEAST_CHANGE_BUDGET, size / 4);
+  if (attr->change_bytes > budget)
+    ovs_attr_trim_changes (attr, budget, ovs_change_holds_get_lowest (fold->context.holds, attr->token));
 }
 
 gsize
@@ -654,11 +664,11 @@ ovs_fold_publish (OvsFold *fold)
             generation.generation += g_array_index (attr->generations, OvsGeneration, attr->generations->len - 1).generation;
           g_array_append_val (attr->generations, generation);
         }
+      for (guint i = 0; fold_attr->deaths != NULL && i < fold_attr->deaths->len; i++)
+        ovs_attr_add_deaths (attr, ovs_deaths_ref (fold_attr->deaths->pdata[i]));
+      trim_changes (fold, attr);
       if (fold_attr->changes != NULL)
         trim_generations (attr);
-      for (guint i = 0; fold_attr->deaths != NULL && i < fold_attr->deaths->len; i++)
-        ovs_attr_add_deaths (attr, ovs_deaths_ref (fold_attr->deaths->pdata[i]),
-                             fold->context.change_budget != 0 ? fold->context.change_budget : LEAST_CHANGE_BUDGET);
       ovs_deletes_retire (attr->deletes, fold_attr->ordinal);
       for (guint i = 0; i < fold_attr->n_sets; i++)
         bytes += ((OvsWriteSet *) attr->sets->pdata[i])->bytes;

@@ -26,7 +26,8 @@ typedef struct
 {
   OvsPool *pool;
   guint history_depth;
-  gsize change_budget;  /* 0: a share of the column */
+  gsize change_budget;  /* 0: a share of the columns */
+  const GPtrArray *holds; /* OvsChangeHold, those that are there when the fold is published */
   const guint64 *pins;  /* ordinals that must stay readable, copied */
   guint n_pins;         /* up to OVS_FOLD_MAX_PINS */
   guint64 lowest_floor; /* of all attributes, once this is published */

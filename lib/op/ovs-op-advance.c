@@ -110,7 +110,7 @@ plan (OvsAdvance *advance, GError **error)
 {
   OvsStage *stage = advance->op.stage;
   guint64 pins[2];
-  OvsFoldContext context = { stage->pool, stage->config.history_depth, stage->config.change_budget, pins, 0, 0, stage->prim_deletes };
+  OvsFoldContext context = { stage->pool, stage->config.history_depth, stage->config.change_budget, stage->change_holds, pins, 0, 0, stage->prim_deletes };
 
   if (stage->dirty->len == 0)
     return TRUE;

@@ -143,6 +143,14 @@ typedef enum
 /* One of them, as a read took it. */
 typedef struct _OvsBuiltin OvsBuiltin;
 
+/* Rows that changed, as a read took them. */
+typedef struct
+{
+  guint64 ordinal;
+  OvsDelta *delta; /* (owned) */
+  OvsBits *wanted; /* (owned) (nullable) in another numbering, the rows that count */
+} OvsTakenDelta;
+
 /* One column of one attribute, as a read took it. */
 typedef struct
 {
@@ -150,13 +158,14 @@ typedef struct
   OvsBuiltin *builtin; /* (owned) (nullable) then only attribute and floor count */
   guint64 floor;
   guint64 generation;
-  guint64 newest;      /* its newest change; 0: to be found among deltas */
-  GPtrArray *deltas;   /* (owned) (nullable) OvsDelta, ordinals ascending */
-  GPtrArray *wanted;   /* (owned) (nullable) OvsBits (nullable) for each of deltas: in another numbering, the rows that count */
-  guint64 delta_frontier;
-  OvsVersion *version; /* (owned) */
-  OvsBinding *binding; /* (owned) */
+  guint64 newest;      /* its newest change; where deltas are there, it is to be found among them first */
+  GArray *deltas;      /* (owned) (nullable) OvsTakenDelta, newest first */
+  OvsVersion *version; /* (owned) (nullable) NULL: what ceased to be */
+  OvsBinding *binding; /* (owned) (nullable) of all that carry it, */
+  OvsPlaces *places;   /* (owned) (nullable) or of some */
 } OvsTaken;
+
+typedef struct _OvsRangeWork OvsRangeWork;
 
 typedef struct
 {
@@ -164,6 +173,9 @@ typedef struct
   OvstagePathList *list; /* (owned) */
   OvsQuery *query;       /* (nullable) lent by the caller, while it submits */
   guint64 ordinal;
+  guint64 start; /* of a range */
+  gboolean is_range;
+  OvsRangeWork *range; /* (owned) (nullable) what was taken and is to be sorted out */
   guint64 as_of;
   GPtrArray *builtins; /* (owned) (nullable) OvsBuiltin of each attribute that is one, as it was booked */
   GArray *taken; /* (owned) (nullable) OvsTaken */
@@ -208,6 +220,7 @@ struct _OvsStage
   gssize mapped_bytes; /* (atomic) of maps that are open: they count like staged ones */
   GQueue pending; /* OvsOp, ids ascending */
   guint n_blocked; /* among them */
+  GPtrArray *change_holds;  /* (owned) OvsChangeHold */
   guint64 emission_due;     /* 0: none */
   guint64 emission_running; /* 0: none */
   guint64 n_columns_sealed; /* for tests: columns that seals touched, */
@@ -301,6 +314,15 @@ void ovs_map_run (OvsOp *map, GQueue *ready);
 void ovs_write_run (OvsWrite *write);
 void ovs_map_clear (OvsOp *map);
 void ovs_read_clear (OvsRead *read);
+/* Takes what @taken holds. */
+void ovs_read_add_taken (OvsRead *read, const OvsTaken *taken);
+/* Stage lock held. A new reference; NULL without memory. */
+OvsBinding *ovs_read_bind (OvsRead *read, OvsLayout *layout, GError **error);
+/* Stage lock held. What one attribute changed in the range of the read, which has prims. */
+gboolean ovs_read_take_range (OvsRead *read, guint32 token, GError **error);
+/* No lock needed. Makes groups of all that was taken, if it can be told. */
+gboolean ovs_read_settle_range (OvsRead *read, GError **error);
+void ovs_range_work_free (OvsRangeWork *work);
 void ovs_query_clear (OvsQuery *query);
 void ovs_advance_clear (OvsAdvance *advance);
 gboolean ovs_advance_covers (const OvsAdvance *advance, guint32 attribute);
@@ -331,6 +353,12 @@ OvsBinding *ovs_stage_bind (OvsStage *stage, OvsQuery *query, OvsLayout *layout)
 /* Refused: no memory for another operation in the queue. */
 gboolean ovs_stage_check_queue (OvsStage *stage, GError **error);
 gboolean ovs_stage_check_open (OvsStage *stage, GError **error);
+
+/* Keeps the records of changes above @ordinal of some attributes (none: of all) from being forgotten, also beyond the budget,
+ * until the hold is moved or dropped. What was forgotten before stays so. */
+OvsChangeHold *ovs_stage_hold_changes (OvsStage *stage, const guint32 *attributes, gsize n_attributes, guint64 ordinal);
+void ovs_stage_move_hold (OvsStage *stage, OvsChangeHold *hold, guint64 ordinal);
+void ovs_stage_drop_hold (OvsStage *stage, OvsChangeHold *hold);
 
 /* Handles and enums, with the fault that BEHAVIOUR gives each. */
 gboolean ovs_stage_check_query (OvsStage *stage, OvsOp *query, GError **error);

@@ -12,10 +12,10 @@ static void
 clear_taken (OvsTaken *taken)
 {
   g_clear_pointer (&taken->builtin, ovs_builtin_free);
-  g_clear_pointer (&taken->deltas, g_ptr_array_unref);
-  g_clear_pointer (&taken->wanted, g_ptr_array_unref);
+  g_clear_pointer (&taken->deltas, g_array_unref);
   g_clear_pointer (&taken->version, ovs_version_unref);
   g_clear_pointer (&taken->binding, ovs_binding_unref);
+  g_clear_pointer (&taken->places, ovs_places_unref);
 }
 
 static void
@@ -26,6 +26,7 @@ drop_taken (OvsRead *read)
   else if (read->n_taken > 0)
     clear_taken (&read->first_taken);
   read->n_taken = 0;
+  g_clear_pointer (&read->range, ovs_range_work_free);
 }
 
 void
@@ -37,8 +38,8 @@ ovs_read_clear (OvsRead *read)
 }
 
 /* The first is kept in the read itself: most have no more. */
-static void
-add_taken (OvsRead *read, const OvsTaken *taken)
+void
+ovs_read_add_taken (OvsRead *read, const OvsTaken *taken)
 {
   if (read->n_taken == 0)
     read->first_taken = *taken;
@@ -105,34 +106,31 @@ find_wanted (const OvsTaken *taken, OvstagePathList *list, OvsLayout *layout)
 }
 
 static void
-clear_wanted (gpointer wanted)
+clear_taken_delta (gpointer data)
 {
-  if (wanted != NULL)
-    ovs_bits_unref (wanted);
+  OvsTakenDelta *taken = data;
+
+  ovs_delta_unref (taken->delta);
+  g_clear_pointer (&taken->wanted, ovs_bits_unref);
 }
 
 /* Layouts may grow once the lock is let go of, so rows of an older numbering are looked up now. */
 static void
 take_wanted (OvsTaken *taken, OvstagePathList *list)
 {
-  OvsLayout *layout = NULL;
-  OvsBits *bits = NULL;
+  OvsTakenDelta *deltas = (OvsTakenDelta *) taken->deltas->data, *last = NULL;
 
-  taken->wanted = g_ptr_array_new_full (taken->deltas->len, clear_wanted);
   for (guint i = 0; i < taken->deltas->len; i++)
     {
-      const OvsDelta *delta = taken->deltas->pdata[i];
+      OvsTakenDelta *delta = &deltas[i];
 
-      if (delta->all || delta->numbering == taken->version->numbering)
-        {
-          g_ptr_array_add (taken->wanted, NULL);
-          continue;
-        }
-      if (delta->layout != layout)
-        bits = find_wanted (taken, list, layout = delta->layout);
+      if (delta->delta->all || delta->delta->numbering == taken->version->numbering)
+        continue;
+      if (last != NULL && delta->delta->layout == last->delta->layout)
+        delta->wanted = ovs_bits_ref (last->wanted);
       else
-        ovs_bits_ref (bits);
-      g_ptr_array_add (taken->wanted, bits);
+        delta->wanted = find_wanted (taken, list, delta->delta->layout);
+      last = delta;
     }
 }
 
@@ -141,25 +139,32 @@ take_wanted (OvsTaken *taken, OvstagePathList *list)
 static void
 take_newest (OvsTaken *taken, OvsColumn *column, OvstagePathList *list)
 {
-  OvsDelta **deltas = (OvsDelta **) column->deltas->pdata;
-  guint end = column->deltas->len, start;
-  gboolean renumbered = FALSE;
+  guint n = ovs_changes_count (&column->changes, taken->version->ordinal);
+  gboolean renumbered = FALSE, all = FALSE;
+  const OvsDelta *last = NULL;
 
-  while (end > 0 && deltas[end - 1]->ordinal > taken->version->ordinal)
-    end--;
-  taken->delta_frontier = column->delta_frontier;
-  if (end == 0 || meets_at_once (taken, deltas[end - 1]))
+  if (n > 0 && meets_at_once (taken, ovs_changes_get (&column->changes, n - 1)->what))
     {
-      taken->newest = end > 0 ? deltas[end - 1]->ordinal : column->delta_frontier;
+      taken->newest = ovs_changes_get (&column->changes, n - 1)->ordinal;
       return;
     }
-  for (start = end; start > 0 && (start == end || !deltas[start]->all); start--)
-    ;
-  taken->deltas = g_ptr_array_new_full (end - start, (GDestroyNotify) ovs_delta_unref);
-  for (guint i = start; i < end; i++)
+  taken->newest = MIN (column->attr->change_frontier, taken->version->ordinal);
+  if (n == 0)
+    return;
+  taken->deltas = g_array_new (FALSE, TRUE, sizeof (OvsTakenDelta));
+  g_array_set_clear_func (taken->deltas, clear_taken_delta);
+  for (guint i = n; i > 0 && !all; i--)
     {
-      g_ptr_array_add (taken->deltas, ovs_delta_ref (deltas[i]));
-      renumbered = renumbered || (!deltas[i]->all && deltas[i]->numbering != taken->version->numbering);
+      const OvsChange *change = ovs_changes_get (&column->changes, i - 1);
+      OvsTakenDelta delta = { change->ordinal, change->what, NULL };
+
+      if (delta.delta == last)
+        continue;
+      last = delta.delta;
+      all = last->all;
+      renumbered = renumbered || (!all && last->numbering != taken->version->numbering);
+      ovs_delta_ref (delta.delta);
+      g_array_append_val (taken->deltas, delta);
     }
   if (renumbered)
     take_wanted (taken, list);
@@ -181,24 +186,22 @@ meets_target (const OvsTaken *taken, const OvsTarget *target, const OvsBits *wan
 static guint64
 find_newest (const OvsTaken *taken)
 {
-  if (taken->deltas == NULL)
-    return taken->newest;
-  for (guint i = taken->deltas->len; i > 0; i--)
+  for (guint i = 0; taken->deltas != NULL && i < taken->deltas->len; i++)
     {
-      const OvsDelta *delta = taken->deltas->pdata[i - 1];
+      const OvsTakenDelta *delta = &g_array_index (taken->deltas, OvsTakenDelta, i);
 
-      if (delta->all)
+      if (delta->delta->all)
         return delta->ordinal;
-      for (guint t = 0; t < delta->n_targets; t++)
-        if (meets_target (taken, &delta->targets[t], taken->wanted != NULL ? taken->wanted->pdata[i - 1] : NULL))
+      for (guint t = 0; t < delta->delta->n_targets; t++)
+        if (meets_target (taken, &delta->delta->targets[t], delta->wanted))
           return delta->ordinal;
     }
-  return taken->delta_frontier;
+  return taken->newest;
 }
 
 /* The query itself remembers the last rows it was bound to; a read that runs later has only the list. */
-static OvsBinding *
-bind (OvsRead *read, OvsLayout *layout, GError **error)
+OvsBinding *
+ovs_read_bind (OvsRead *read, OvsLayout *layout, GError **error)
 {
   OvsQuery for_list = { .list = read->list };
   OvsBinding *binding = ovs_stage_bind (read->op.stage, read->query != NULL ? read->query : &for_list, layout);
@@ -251,13 +254,13 @@ take_attribute (OvsRead *read, guint32 token, GError **error)
                          ovs_stage_name (stage, token), ordinal, ovs_attr_get_frontier (attr));
       if (version == NULL || version->n_live == 0)
         continue;
-      taken.binding = bind (read, version->layout, error);
+      taken.binding = ovs_read_bind (read, version->layout, error);
       if (taken.binding == NULL)
         return FALSE;
       taken.generation = ovs_attr_get_generation (attr, ordinal);
       taken.version = ovs_version_ref (version);
       take_newest (&taken, column, read->list);
-      add_taken (read, &taken);
+      ovs_read_add_taken (read, &taken);
     }
   return TRUE;
 }
@@ -292,6 +295,8 @@ take (OvsRead *read, GError **error)
     if (attribute_exists (ovs_stage_get_attr (stage, read->attributes[i])))
       lowest = MIN (lowest, ovs_floors_get (&stage->sealed, read->attributes[i]));
   read->as_of = MIN (read->ordinal, lowest != G_MAXUINT64 ? lowest : ovs_floors_get_global (&stage->sealed));
+  if (read->is_range && read->start > 0)
+    read->as_of = MAX (read->as_of, read->start - 1);
 
   for (gsize i = 0; i < read->n_attributes && read->list->n > 0; i++)
     {
@@ -300,12 +305,14 @@ take (OvsRead *read, GError **error)
 
       if (ovs_stage_get_builtin (stage, token) == OVS_BUILTIN_NONE)
         {
-          if (!take_attribute (read, token, error))
+          if (!(read->is_range ? ovs_read_take_range (read, token, error) : take_attribute (read, token, error)))
             return FALSE;
           continue;
         }
+      if (read->is_range)
+        continue; /* they never change */
       taken.builtin = g_steal_pointer (&read->builtins->pdata[n_builtins++]);
-      add_taken (read, &taken);
+      ovs_read_add_taken (read, &taken);
     }
   return TRUE;
 }
@@ -318,6 +325,17 @@ check_deps (OvsRead *read, GError **error)
                    read->op.failed_dep);
 }
 
+/* Stage lock held; lets go of it meanwhile. The read is pending, so nobody passes it. */
+static void
+settle (OvsRead *read, GError **error)
+{
+  if (read->range == NULL)
+    return;
+  ovs_stage_unlock (read->op.stage);
+  ovs_read_settle_range (read, error);
+  ovs_stage_lock (read->op.stage);
+}
+
 void
 ovs_read_run (OvsRead *read, GQueue *ready)
 {
@@ -325,8 +343,8 @@ ovs_read_run (OvsRead *read, GQueue *ready)
   GError *error = NULL;
 
   ovs_stage_lock (stage);
-  if (check_deps (read, &error))
-    take (read, &error);
+  if (check_deps (read, &error) && take (read, &error))
+    settle (read, &error);
   ovs_op_unset_pending (&read->op, error, ready);
   ovs_stage_unlock (stage);
   ovs_op_end (&read->op);
@@ -398,7 +416,7 @@ check_unsealed (OvsRead *read, guint32 token, GError **error)
 
       if (set->ordinal > read->ordinal)
         break;
-      binding = bind (read, set->column->layout, error);
+      binding = ovs_read_bind (read, set->column->layout, error);
       if (binding == NULL)
         return FALSE;
       for (guint p = 0; p < set->n_parts; p++)
@@ -452,7 +470,7 @@ check_and_take_builtins (OvsRead *read, GError **error)
     for (gsize i = 0; i < read->n_attributes; i++)
       if (!check_unsealed (read, read->attributes[i], error))
         return FALSE;
-  return take_builtins (read, error);
+  return read->is_range || take_builtins (read, error); /* in a range they never change */
 }
 
 static void
@@ -468,8 +486,8 @@ book_blocked (OvsOp *op, GQueue *ready)
     {
       read->query = (OvsQuery *) op->blocked->query;
       read->list = ovs_path_list_ref (read->query->list);
-      if (check_and_take_builtins (read, &error))
-        take (read, &error);
+      if (check_and_take_builtins (read, &error) && take (read, &error))
+        settle (read, &error);
       read->query = NULL;
     }
   blocked = ovs_op_unblock (op, ready);
@@ -490,7 +508,7 @@ book (OvsRead *read, GQueue *ready, GError **error)
 
   if (!ovs_stage_check_open (stage, error))
     return FALSE;
-  footprint.asks = count_builtins (read) > 0;
+  footprint.asks = !read->is_range && count_builtins (read) > 0;
   if (read->ordinal == OVSTAGE_ORDINAL_NEWEST)
     footprint.n_attributes = 0; /* it never looks at what is staged */
   if (ovs_op_must_block (&read->op, &read->query->op, &footprint))
@@ -529,6 +547,10 @@ check_read (OvsStage *stage, OvsOp *query, const guint64 *attributes, gsize n_at
 {
   if (n_attributes > 0 && attributes == NULL)
     return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "attributes is NULL, expected %" G_GSIZE_FORMAT " tokens", n_attributes);
+  if (range->has_start_ordinal && range->start_ordinal > range->end_ordinal)
+    return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT,
+                     "ordinal range: the start is %" G_GUINT64_FORMAT ", expected at or below the end, %" G_GUINT64_FORMAT,
+                     range->start_ordinal, range->end_ordinal);
   if (!ovs_stage_check_query (stage, query, error))
     return FALSE;
   for (gsize i = 0; i < n_attributes; i++)
@@ -537,8 +559,6 @@ check_read (OvsStage *stage, OvsOp *query, const guint64 *attributes, gsize n_at
         g_prefix_error (error, "attributes[%" G_GSIZE_FORMAT "]: ", i);
         return FALSE;
       }
-  if (range->has_start_ordinal)
-    return ovs_fail (error, OVSTAGE_ERROR_NOT_SUPPORTED, "ordinal range: it has a start, expected a snapshot");
   for (gsize i = 0; i < n_attributes; i++)
     if (ovs_stage_get_builtin (stage, (guint32) attributes[i]) >= OVS_BUILTIN_CHILDREN)
       return ovs_fail (error, OVSTAGE_ERROR_NOT_SUPPORTED, "attributes[%" G_GSIZE_FORMAT "]: '%s' cannot be read", i,
@@ -559,6 +579,8 @@ ovs_stage_read (OvsStage *stage, OvsOp *query, const guint64 *attributes, gsize 
     return ovs_op_end_new (&read->op, error);
 
   read->ordinal = range->end_ordinal;
+  read->start = range->start_ordinal;
+  read->is_range = range->has_start_ordinal;
   for (gsize i = 0; i < n_attributes; i++)
     {
       guint32 token = (guint32) attributes[i];
@@ -580,6 +602,8 @@ ovs_stage_read (OvsStage *stage, OvsOp *query, const guint64 *attributes, gsize 
   ovs_ops_run (&ready);
   if (pending)
     return &read->op;
+  if (read->range != NULL && error == NULL && !ovs_read_settle_range (read, &error))
+    read->op.id = 0; /* refused after all */
   if (error != NULL)
     drop_taken (read);
   return ovs_op_end_new (&read->op, error);
@@ -599,11 +623,11 @@ new_group (OvsRead *read, OvsTaken *taken)
   const OvsVersion *version = taken->version;
   const OvsBinding *binding = taken->binding;
   OvstageReadGroup *group;
-  OvsPlaces *places = NULL;
+  OvsPlaces *places = g_steal_pointer (&taken->places);
 
   if (taken->builtin != NULL)
     return ovs_builtin_new_group (taken->builtin, read->list, read->as_of, taken->floor);
-  if (binding->rows != NULL || version->live != NULL || (guint64) binding->first + binding->n > version->n_rows)
+  if (places == NULL && (binding->rows != NULL || version->live != NULL || (guint64) binding->first + binding->n > version->n_rows))
     {
       places = ovs_binding_get_places (taken->binding, version);
       if (places->prim_count == 0)
@@ -616,10 +640,10 @@ new_group (OvsRead *read, OvsTaken *taken)
   group = g_new (OvstageReadGroup, 1);
   group->refs = 1;
   group->attribute = taken->attribute;
-  group->dtype = version->schema.dtype;
-  group->semantic = version->schema.semantic;
-  group->is_array = version->schema.is_array;
-  group->is_delete = FALSE;
+  group->dtype = version != NULL ? version->schema.dtype : (OvstageDataType){ 0 };
+  group->semantic = version != NULL ? version->schema.semantic : OVSTAGE_SEMANTIC_NONE;
+  group->is_array = version != NULL && version->schema.is_array;
+  group->is_delete = version == NULL;
   group->ordinal = find_newest (taken);
   group->write_floor = taken->floor;
   group->layout_generation = taken->generation;
@@ -629,7 +653,7 @@ new_group (OvsRead *read, OvsTaken *taken)
   group->prim_map = places != NULL ? places->prim_map : NULL;
   group->data_count = places != NULL ? places->data_count : binding->n;
   group->data_map = places != NULL ? places->data_map : NULL;
-  group->n_tensors = 1;
+  group->n_tensors = version != NULL ? 1 : 0;
   group->first_row = places != NULL ? places->first_row : binding->first;
   group->version = g_steal_pointer (&taken->version);
   group->places = places;

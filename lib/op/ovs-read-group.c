@@ -22,7 +22,7 @@ ovs_read_group_unref (OvstageReadGroup *group)
     return;
   g_clear_pointer (&group->tensor, ovs_tensor_unref);
   g_clear_pointer ((OvsPlaces **) &group->places, ovs_places_unref);
-  ovs_version_unref (group->version);
+  g_clear_pointer ((OvsVersion **) &group->version, ovs_version_unref);
   ovs_path_list_unref (group->list);
   g_free (group);
 }

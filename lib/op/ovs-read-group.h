@@ -33,7 +33,7 @@ struct _OvstageReadGroup
   guint n_tensors;
   /* private to the core */
   guint32 first_row;
-  gpointer version; /* (owned) */
+  gpointer version; /* (owned) (nullable) NULL: of prims that lost the attribute */
   gpointer places;  /* (owned) (nullable) */
   OvstageTensor *tensor; /* (atomic) (owned) (nullable) made on first use */
 };

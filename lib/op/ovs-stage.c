@@ -67,6 +67,7 @@ ovs_stage_new (const OvsStageConfig *config)
   stage->dirty = g_ptr_array_new ();
   stage->prim_deletes = ovs_deletes_new ();
   stage->structure_log = g_array_new (FALSE, FALSE, sizeof (OvsStructureChange));
+  stage->change_holds = g_ptr_array_new_with_free_func (g_free);
   stage->layouts = g_hash_table_new_full (NULL, NULL, NULL, (GDestroyNotify) ovs_layout_unref);
   stage->bindings = ovs_binding_table_new (stage->pool, OVS_BINDING_BUDGET);
   g_queue_init (&stage->pending);
@@ -98,6 +99,7 @@ ovs_stage_unref (OvsStage *stage)
   for (guint i = 0; i < stage->structure_log->len; i++)
     ovs_structure_change_clear (&g_array_index (stage->structure_log, OvsStructureChange, i));
   g_array_unref (stage->structure_log);
+  g_ptr_array_unref (stage->change_holds);
   g_hash_table_unref (stage->layouts);
   g_free (stage->live);
   ovs_floors_clear (&stage->closing);
@@ -220,12 +222,8 @@ ovs_stage_get_oldest_preserved (OvsStage *stage)
 
   ovs_stage_lock (stage);
   for (guint i = 0; i < stage->attrs->len; i++)
-    {
-      const OvsAttr *attr = stage->attrs->pdata[i];
-
-      for (guint c = 0; attr != NULL && c < attr->columns->len; c++)
-        oldest = MAX (oldest, ((OvsColumn *) attr->columns->pdata[c])->delta_frontier);
-    }
+    if (stage->attrs->pdata[i] != NULL)
+      oldest = MAX (oldest, ((OvsAttr *) stage->attrs->pdata[i])->change_frontier);
   ovs_stage_unlock (stage);
   return oldest;
 }
@@ -327,6 +325,31 @@ ovs_stage_peek (OvsStage *stage, OvsAttr *attr, guint64 ordinal, GError **error)
   if (peek == NULL)
     g_prefix_error (error, "attribute '%s': ", ovs_stage_name (stage, attr->token));
   return peek;
+}
+
+OvsChangeHold *
+ovs_stage_hold_changes (OvsStage *stage, const guint32 *attributes, gsize n_attributes, guint64 ordinal)
+{
+  OvsChangeHold *hold = g_malloc (sizeof *hold + sizeof *attributes * n_attributes);
+
+  hold->ordinal = ordinal;
+  hold->n_attributes = n_attributes;
+  for (gsize i = 0; i < n_attributes; i++)
+    hold->attributes[i] = attributes[i];
+  g_ptr_array_add (stage->change_holds, hold);
+  return hold;
+}
+
+void
+ovs_stage_move_hold (OvsStage *stage, OvsChangeHold *hold, guint64 ordinal)
+{
+  hold->ordinal = ordinal;
+}
+
+void
+ovs_stage_drop_hold (OvsStage *stage, OvsChangeHold *hold)
+{
+  g_ptr_array_remove_fast (stage->change_holds, hold);
 }
 
 guint64

@@ -84,6 +84,7 @@ ovs_binding_unref (OvsBinding *binding)
     return;
   g_clear_pointer (&binding->places, ovs_places_unref);
   g_clear_pointer (&binding->row_bits, ovs_bits_unref);
+  g_free (binding->entries);
   g_clear_pointer (&binding->rows, ovs_buffer_unref);
   ovs_layout_unref (binding->layout);
   ovs_mutex_clear (&binding->lock);
@@ -209,8 +210,8 @@ ovs_binding_table_get (OvsBindingTable *table, OvstagePathList *list, OvsLayout 
   entry = g_new0 (Entry, 1);
   entry->list = ovs_path_list_ref (list);
   entry->binding = ovs_binding_ref (binding);
-  /* Room for the list itself and for places is counted too: both live as long as the entry. */
-  entry->bytes = sizeof *entry + sizeof *binding + (gsize) list->n * (binding->rows != NULL ? 3 : 1) * sizeof (guint32);
+  /* Room for the list itself, for places and for entries is counted too: they live as long as the entry. */
+  entry->bytes = sizeof *entry + sizeof *binding + (gsize) list->n * (binding->rows != NULL ? 4 : 1) * sizeof (guint32);
   entry->link.data = entry;
   table->bytes += entry->bytes;
   g_hash_table_add (table->entries, entry);
@@ -294,40 +295,112 @@ ovs_places_unref (OvsPlaces *places)
   g_free (places);
 }
 
+typedef struct
+{
+  OvsPlaces *places;
+  const OvsVersion *version; /* (nullable) */
+  gboolean prims_run;
+  gboolean rows_run;
+} Placing;
+
+static void
+begin_places (Placing *placing, const OvsVersion *version, guint32 capacity)
+{
+  OvsPlaces *places = g_new0 (OvsPlaces, 1);
+
+  places->refs = 1;
+  places->live = version != NULL && version->live != NULL ? ovs_bits_ref (version->live) : NULL;
+  places->n_rows = version != NULL ? version->n_rows : 0;
+  places->prim_map = g_new (guint32, MAX (capacity, 1));
+  places->data_map = g_new (guint32, MAX (capacity, 1));
+  placing->places = places;
+  placing->version = version;
+  placing->prims_run = placing->rows_run = TRUE;
+}
+
+static inline void
+add_place (Placing *placing, guint32 entry, guint32 row)
+{
+  OvsPlaces *places = placing->places;
+  guint32 n = places->prim_count++;
+
+  places->prim_map[n] = entry;
+  places->data_map[n] = row;
+  placing->prims_run = placing->prims_run && entry == places->prim_map[0] + n;
+  placing->rows_run = placing->rows_run && row == places->data_map[0] + n;
+}
+
+static OvsPlaces *
+end_places (Placing *placing)
+{
+  OvsPlaces *places = placing->places;
+  guint32 n = places->prim_count;
+
+  places->prim_offset = placing->prims_run && n > 0 ? places->prim_map[0] : 0;
+  places->first_row = placing->rows_run && n > 0 ? places->data_map[0] : 0;
+  places->data_count = placing->rows_run ? n : places->n_rows;
+  if (placing->prims_run)
+    g_clear_pointer (&places->prim_map, g_free);
+  if (placing->rows_run)
+    g_clear_pointer (&places->data_map, g_free);
+  return places;
+}
+
 static OvsPlaces *
 make_places (OvsBinding *binding, const OvsVersion *version)
 {
-  OvsPlaces *places = g_new0 (OvsPlaces, 1);
-  gboolean prims_run = TRUE, rows_run = TRUE;
-  guint32 n = 0;
+  Placing placing;
 
-  places->refs = 1;
-  places->live = version->live != NULL ? ovs_bits_ref (version->live) : NULL;
-  places->n_rows = version->n_rows;
-  places->prim_map = g_new (guint32, MAX (binding->n, 1));
-  places->data_map = g_new (guint32, MAX (binding->n, 1));
+  begin_places (&placing, version, binding->n);
   for (guint32 i = 0; i < binding->n; i++)
     {
       guint32 row = ovs_binding_get_row (binding, i);
 
-      if (row == OVS_INDEX_NONE || !ovs_version_has_row (version, row))
-        continue;
-      places->prim_map[n] = i;
-      places->data_map[n] = row;
-      prims_run = prims_run && i == places->prim_map[0] + n;
-      rows_run = rows_run && row == places->data_map[0] + n;
-      n++;
+      if (row != OVS_INDEX_NONE && ovs_version_has_row (version, row))
+        add_place (&placing, i, row);
     }
+  return end_places (&placing);
+}
 
-  places->prim_count = n;
-  places->prim_offset = prims_run && n > 0 ? places->prim_map[0] : 0;
-  places->first_row = rows_run && n > 0 ? places->data_map[0] : 0;
-  places->data_count = rows_run ? n : version->n_rows;
-  if (prims_run)
-    g_clear_pointer (&places->prim_map, g_free);
-  if (rows_run)
-    g_clear_pointer (&places->data_map, g_free);
+OvsPlaces *
+ovs_places_new_chosen (const OvsBinding *binding, const OvsVersion *version, const OvsBits *chosen)
+{
+  Placing placing;
+  OvsPlaces *places;
+
+  begin_places (&placing, version, ovs_bits_count (chosen));
+  for (guint32 w = 0; w < (chosen->n + 63) / 64; w++)
+    for (guint64 word = chosen->words[w]; word != 0; word &= word - 1)
+      {
+        guint32 entry = w * 64 + (guint32) __builtin_ctzll (word);
+
+        add_place (&placing, entry, binding != NULL ? ovs_binding_get_row (binding, entry) : placing.places->prim_count);
+      }
+  places = end_places (&placing);
+  if (binding == NULL)
+    places->data_count = 0;
   return places;
+}
+
+const guint32 *
+ovs_binding_get_entries (OvsBinding *binding)
+{
+  guint32 *entries = g_atomic_pointer_get (&binding->entries);
+
+  if (entries != NULL)
+    return entries;
+  ovs_mutex_lock (&binding->lock);
+  entries = binding->entries;
+  if (entries == NULL)
+    {
+      entries = g_new0 (guint32, MAX (binding->end, 1));
+      for (guint32 i = 0; i < binding->n; i++)
+        if (ovs_binding_get_row (binding, i) != OVS_INDEX_NONE)
+          entries[ovs_binding_get_row (binding, i)] = i + 1;
+      g_atomic_pointer_set (&binding->entries, entries);
+    }
+  ovs_mutex_unlock (&binding->lock);
+  return entries;
 }
 
 OvsPlaces *

@@ -45,6 +45,7 @@ typedef struct
   OvsMutex lock;     /* leaf */
   OvsPlaces *places; /* protected by lock (owned) (nullable) the last that were asked for */
   OvsBits *row_bits; /* protected by lock (owned) (nullable) which rows are bound, made on first use */
+  guint32 *entries;  /* protected by lock while NULL (owned) (nullable) of each row below end, see ovs_binding_get_entries() */
 } OvsBinding;
 
 typedef struct _OvsBindingTable OvsBindingTable;
@@ -78,7 +79,12 @@ ovs_binding_is_fresh (const OvsBinding *binding)
 gboolean ovs_binding_meets (OvsBinding *binding, const OvsVersion *version, guint32 first, guint32 n, const guint32 *rows);
 
 OvsPlaces *ovs_binding_get_places (OvsBinding *binding, const OvsVersion *version);
+/* Of the entries that @chosen names, which all have rows in the version. @binding, @version: (nullable) without them, only
+ * the prims are told. */
+OvsPlaces *ovs_places_new_chosen (const OvsBinding *binding, const OvsVersion *version, const OvsBits *chosen);
 void ovs_places_unref (OvsPlaces *places);
+/* For each row below end, 1 + the entry that stands there, 0 for none; of a binding that is no run. */
+const guint32 *ovs_binding_get_entries (OvsBinding *binding);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (OvsBinding, ovs_binding_unref)
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (OvsPlaces, ovs_places_unref)

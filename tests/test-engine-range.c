@@ -1,0 +1,1185 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later
+ * SPDX-FileCopyrightText: 2026 The libovstage authors
+ */
+
+/* Reads of a range, and what is kept for them. The groups of a read are told as text:
+ * "a1@5 0=7 3=8" is a value group of attribute a with one lane, whose newest change is
+ * of 5, with entries 0 and 3 of the list; "a-@6 2" is a tombstone group. */
+
+#include "config.h"
+
+#include "engine-helpers.h"
+
+#define NEWEST OVSTAGE_ORDINAL_NEWEST
+
+static OvsOp *
+range_at (Scene *scene, OvsOp *query, const guint64 *attributes, gsize n_attributes, guint64 a, guint64 b)
+{
+  OvstageOrdinalRange range = { a, b, TRUE };
+
+  return ovs_stage_read (scene->stage, query, attributes, n_attributes, &range, NULL);
+}
+
+static void
+append_group (GString *text, Scene *scene, OvstageReadGroup *group)
+{
+  g_assert_cmpuint (group->prim_count, >, 0);
+  g_string_append_printf (text, "%s%s", text->len > 0 ? "; " : "", ovs_stage_name (scene->stage, group->attribute));
+  if (group->is_delete)
+    {
+      g_assert_cmpuint (group->n_tensors, ==, 0);
+      g_assert_cmpuint (group->data_count, ==, 0);
+      g_assert_null (ovs_read_group_ref_tensor (group, 0));
+      g_string_append_printf (text, "-@%" G_GUINT64_FORMAT, group->ordinal);
+    }
+  else
+    g_string_append_printf (text, "%u@%" G_GUINT64_FORMAT, group->dtype.lanes, group->ordinal);
+  for (guint32 i = 0; i < group->prim_count; i++)
+    {
+      g_string_append_printf (text, " %u", ovs_read_group_prim_index (group, i));
+      if (group->is_delete)
+        continue;
+      g_string_append_c (text, '=');
+      append_row (text, group->dtype, group_row (group, i));
+    }
+}
+
+/* @keep: (nullable) the groups go there. Takes @read. */
+static char *
+groups_to_text (Scene *scene, OvsOp *read, GPtrArray *keep)
+{
+  GString *text = g_string_new (NULL);
+  OvstageReadGroup *group;
+
+  g_assert_cmpint (ovs_op_wait (read, OVSTAGE_TIMEOUT_INFINITE, NULL), ==, OVS_WAIT_DONE);
+  if (ovs_op_get_error (read) != NULL)
+    g_string_append (text, error_name (ovs_op_get_error (read)));
+  else
+    while ((group = next_group_or_fail (read)) != NULL)
+      {
+        append_group (text, scene, group);
+        if (keep != NULL)
+          g_ptr_array_add (keep, group);
+        else
+          ovs_read_group_unref (group);
+      }
+  ovs_op_unref (read);
+  return g_string_free (text, FALSE);
+}
+
+#define assert_groups(scene, read, expected)                                                                           \
+  G_STMT_START                                                                                                         \
+    {                                                                                                                  \
+      g_autofree char *text_ = groups_to_text (scene, read, NULL);                                                     \
+      g_assert_cmpstr (text_, ==, expected);                                                                           \
+    }                                                                                                                  \
+  G_STMT_END
+
+#define assert_range(scene, attribute, a, b, expected)                                                                 \
+  assert_groups (scene, range_at (scene, (scene)->query, (guint64[]){ attribute }, 1, a, b), expected)
+
+static void
+delete_text (Scene *scene, const char *prims, const guint64 *attributes, gsize n_attributes, guint64 ordinal)
+{
+  OvsOp *query = query_or_fail (scene, prims);
+
+  assert_ok (ovs_stage_delete (scene->stage, query, attributes, n_attributes, ordinal));
+  ovs_op_unref (query);
+}
+
+static void
+write_some (Scene *scene, const char *prims, guint64 attribute, guint64 ordinal, const char *values)
+{
+  OvsOp *query = query_or_fail (scene, prims);
+
+  write_text (scene, query, attribute, ordinal, values);
+  ovs_op_unref (query);
+}
+
+static void
+write_wide (Scene *scene, const char *prims, guint64 attribute, guint64 ordinal, double value)
+{
+  OvsOp *query = query_or_fail (scene, prims);
+
+  write_or_fail (scene, query, attribute, ordinal, payload_fill (float32x3, ovs_query_get_list (query)->n, value));
+  ovs_op_unref (query);
+}
+
+static OvsAttr *
+attr_of (Scene *scene, guint64 token)
+{
+  return ovs_stage_get_attr (scene->stage, (guint32) token);
+}
+
+/* --- what a range tells --- */
+
+static void
+test_values (void)
+{
+  Scene scene;
+
+  scene_init (&scene, 5);
+  write_text (&scene, scene.query, scene.a, 1, "1 2 3 4 5");
+  seal_or_fail (&scene, 1);
+  write_some (&scene, "3 1", scene.a, 2, "14 12");
+  seal_or_fail (&scene, 2);
+  write_some (&scene, "1 4", scene.a, 4, "22 25");
+  seal_or_fail (&scene, 6);
+  assert_range (&scene, scene.a, 2, 6, "a1@4 1=22 3=14 4=25");
+  assert_range (&scene, scene.a, 3, 6, "a1@4 1=22 4=25");
+  assert_range (&scene, scene.a, 3, NEWEST, "a1@4 1=22 4=25");
+  assert_range (&scene, scene.a, 0, NEWEST, "a1@4 0=1 1=22 2=3 3=14 4=25");
+  assert_range (&scene, scene.a, 5, 6, "");
+  assert_range (&scene, scene.a, 7, NEWEST, "");
+  assert_range (&scene, scene.a, NEWEST, NEWEST, "");
+  scene_clear (&scene);
+}
+
+/* Several ordinals in one seal, and in one version, are told apart. */
+static void
+test_merged (void)
+{
+  Scene scene;
+
+  scene_init (&scene, 4);
+  write_text (&scene, scene.query, scene.a, 2, "1 2 3 4");
+  write_some (&scene, "0", scene.a, 12, "11");
+  write_some (&scene, "1", scene.a, 15, "12");
+  write_some (&scene, "0", scene.a, 18, "21");
+  seal_or_fail (&scene, 20);
+  assert_range (&scene, scene.a, 16, 20, "a1@18 0=21");
+  assert_range (&scene, scene.a, 13, 20, "a1@18 0=21 1=12");
+  assert_range (&scene, scene.a, 1, 20, "a1@18 0=21 1=12 2=3 3=4");
+  scene_clear (&scene);
+}
+
+static void
+test_deletes (void)
+{
+  Scene scene;
+
+  scene_init (&scene, 6);
+  write_some (&scene, "0-3", scene.a, 1, "1 2 3 4");
+  seal_or_fail (&scene, 1);
+  /* Deleted, then written: a value. Written, then deleted: gone. Created and deleted: gone. Absent and deleted: nothing. */
+  delete_text (&scene, "0", TOKENS (scene.a), 2);
+  write_some (&scene, "0", scene.a, 2, "11");
+  write_some (&scene, "1", scene.a, 2, "12");
+  delete_text (&scene, "1", TOKENS (scene.a), 2);
+  write_some (&scene, "4", scene.a, 2, "15");
+  delete_text (&scene, "4 5", TOKENS (scene.a), 3);
+  seal_or_fail (&scene, 3);
+  assert_range (&scene, scene.a, 2, 3, "a1@2 0=11; a-@3 1 4");
+  assert_range (&scene, scene.a, 3, 3, "a-@3 4");
+  write_some (&scene, "4", scene.a, 4, "25");
+  delete_text (&scene, "2", NO_TOKENS, 5);
+  seal_or_fail (&scene, 5);
+  assert_range (&scene, scene.a, 2, 5, "a1@4 0=11 4=25; a-@5 1 2");
+  assert_range (&scene, scene.a, 4, 5, "a1@4 4=25; a-@5 2");
+  assert_range (&scene, scene.a, 5, 5, "a-@5 2");
+  assert_range (&scene, scene.a, 6, NEWEST, "");
+  scene_clear (&scene);
+}
+
+/* Created and deleted within one ordinal. */
+static void
+test_short_life (void)
+{
+  Scene scene;
+
+  scene_init (&scene, 2);
+  write_text (&scene, scene.query, scene.a, 3, "1 2");
+  delete_text (&scene, "1", TOKENS (scene.a), 3);
+  seal_or_fail (&scene, 3);
+  assert_range (&scene, scene.a, 3, 3, "a1@3 0=1; a-@3 1");
+  scene_clear (&scene);
+}
+
+static void
+test_moves (void)
+{
+  Scene scene;
+
+  scene_init (&scene, 4);
+  write_text (&scene, scene.query, scene.a, 1, "1 2 3 4");
+  seal_or_fail (&scene, 1);
+  delete_text (&scene, "1 2", TOKENS (scene.a), 2);
+  write_wide (&scene, "2", scene.a, 2, 7);
+  write_some (&scene, "3", scene.a, 3, "14");
+  seal_or_fail (&scene, 3);
+  assert_range (&scene, scene.a, 2, 3, "a1@3 3=14; a3@2 2=7,7,7; a-@2 1");
+  assert_range (&scene, scene.a, 1, 3, "a1@3 0=1 3=14; a3@2 2=7,7,7; a-@2 1");
+  /* And back. */
+  delete_text (&scene, "2", TOKENS (scene.a), 4);
+  write_some (&scene, "2", scene.a, 5, "23");
+  seal_or_fail (&scene, 5);
+  assert_range (&scene, scene.a, 2, 5, "a1@5 2=23 3=14; a-@2 1");
+  assert_range (&scene, scene.a, 4, NEWEST, "a1@5 2=23");
+  scene_clear (&scene);
+}
+
+/* The same bytes are a change, a row that the mask leaves out is none. */
+static void
+test_what_is_a_change (void)
+{
+  Scene scene;
+
+  scene_init (&scene, 4);
+  write_text (&scene, scene.query, scene.a, 1, "1 2 3 4");
+  seal_or_fail (&scene, 1);
+  write_or_fail (&scene, scene.query, scene.a, 2, with_mask (payload_text ("1 2 3 4"), "0101"));
+  seal_or_fail (&scene, 2);
+  assert_range (&scene, scene.a, 2, 2, "a1@2 1=2 3=4");
+  write_text (&scene, scene.query, scene.a, 3, "1 2 3 4");
+  seal_or_fail (&scene, 3);
+  assert_range (&scene, scene.a, 3, 3, "a1@3 0=1 1=2 2=3 3=4");
+  write_or_fail (&scene, scene.query, scene.a, 4, with_mask (payload_text ("1 2 3 4"), "0000"));
+  delete_text (&scene, "0-3", TOKENS (scene.b), 4);
+  seal_or_fail (&scene, 4);
+  assert_range (&scene, scene.a, 4, 4, "");
+  assert_range (&scene, scene.b, 0, 4, "");
+  scene_clear (&scene);
+}
+
+/* Value groups by attribute and schema, then the tombstones by attribute. */
+static void
+test_order_of_groups (void)
+{
+  Scene scene;
+
+  scene_init (&scene, 3);
+  write_text (&scene, scene.query, scene.a, 1, "1 2 3");
+  write_text (&scene, scene.query, scene.b, 1, "4 5 6");
+  seal_or_fail (&scene, 1);
+  delete_text (&scene, "2", NO_TOKENS, 2);
+  write_some (&scene, "0", scene.a, 2, "11");
+  write_some (&scene, "1", scene.b, 2, "15");
+  seal_or_fail (&scene, 2);
+  assert_groups (&scene, range_at (&scene, scene.query, TOKENS (scene.b, scene.a, scene.c, scene.b), 2, NEWEST),
+                 "b1@2 1=15; a1@2 0=11; b-@2 2; a-@2 2");
+  assert_groups (&scene, range_at (&scene, scene.query, NO_TOKENS, 2, NEWEST), "");
+  scene_clear (&scene);
+}
+
+/* Only the prims of the query, in its order; other rows and lists than those that were written through. */
+static void
+test_queries (void)
+{
+  Scene scene;
+  OvsOp *query, *empty;
+
+  scene_init (&scene, 200);
+  write_or_fail (&scene, scene.query, scene.a, 1, payload_fill (float32, 200, 1));
+  seal_or_fail (&scene, 1);
+  write_some (&scene, "190 20-22 5", scene.a, 2, "1 2 3 4 5");
+  delete_text (&scene, "7 100", TOKENS (scene.a), 2);
+  seal_or_fail (&scene, 2);
+  query = query_or_fail (&scene, "100 22 5 7 21 190 199");
+  assert_groups (&scene, range_at (&scene, query, TOKENS (scene.a), 2, 2), "a1@2 1=4 2=5 4=3 5=1; a-@2 0 3");
+  assert_groups (&scene, range_at (&scene, query, TOKENS (scene.a), 1, 2), "a1@2 1=4 2=5 4=3 5=1 6=1; a-@2 0 3");
+  ovs_op_unref (query);
+  query = query_or_fail (&scene, "190 20-22 5");
+  assert_groups (&scene, range_at (&scene, query, TOKENS (scene.a), 2, 2), "a1@2 0=1 1=2 2=3 3=4 4=5");
+  ovs_op_unref (query);
+  query = query_or_fail (&scene, "0-4 8");
+  assert_groups (&scene, range_at (&scene, query, TOKENS (scene.a), 2, 2), "");
+  ovs_op_unref (query);
+  empty = query_or_fail (&scene, "");
+  assert_groups (&scene, range_at (&scene, empty, TOKENS (scene.a), 1, 2), "");
+  ovs_op_unref (empty);
+  scene_clear (&scene);
+}
+
+static void
+test_group_fields (void)
+{
+  Scene scene;
+  OvsOp *read;
+  OvstageReadGroup *group;
+
+  scene_init (&scene, 4);
+  write_text (&scene, scene.query, scene.a, 1, "1 2 3 4");
+  seal_or_fail (&scene, 1);
+  write_some (&scene, "1 2", scene.a, 2, "12 13");
+  delete_text (&scene, "3", TOKENS (scene.a), 3);
+  seal_or_fail (&scene, 5);
+  read = range_at (&scene, scene.query, TOKENS (scene.a), 2, 4);
+  group = next_group_or_fail (read);
+  g_assert_false (group->is_delete);
+  g_assert_cmpuint (group->write_floor, ==, 5);
+  g_assert_cmpuint (group->layout_generation, ==, 2);
+  g_assert_null (group->prim_map); /* a run of entries and of rows */
+  g_assert_null (group->data_map);
+  g_assert_cmpuint (group->prim_offset, ==, 1);
+  g_assert_cmpuint (group->data_count, ==, 2);
+  g_assert_true (group->list == scene.list);
+  ovs_read_group_unref (group);
+  group = next_group_or_fail (read);
+  g_assert_true (group->is_delete);
+  g_assert_cmpuint (group->ordinal, ==, 3);
+  g_assert_cmpuint (group->write_floor, ==, 5);
+  g_assert_cmpuint (group->layout_generation, ==, 2);
+  g_assert_cmpuint (group->prim_offset, ==, 3);
+  g_assert_cmpuint (group->prim_count, ==, 1);
+  ovs_read_group_unref (group);
+  g_assert_null (next_group_or_fail (read));
+  ovs_op_unref (read);
+  scene_clear (&scene);
+}
+
+/* --- faults and floors --- */
+
+static void
+test_arguments (void)
+{
+  Scene scene;
+  guint64 path = 0;
+
+  scene_init (&scene, 2);
+  path = token_or_fail (scene.stage, "usd-active");
+  assert_refused (&scene, range_at (&scene, scene.query, TOKENS (scene.a), 3, 2), OVSTAGE_ERROR_INVALID_ARGUMENT, "ordinal range", "3", "2");
+  assert_refused (&scene, range_at (&scene, scene.query, TOKENS (path), 3, 2), OVSTAGE_ERROR_INVALID_ARGUMENT, "ordinal range");
+  assert_refused (&scene, range_at (&scene, scene.query, TOKENS (scene.a), NEWEST, 2), OVSTAGE_ERROR_INVALID_ARGUMENT, "ordinal range");
+  assert_range (&scene, scene.a, 0, 0, "");
+  scene_clear (&scene);
+}
+
+/* Keys with unsealed work at or below the end, told before a range that is no longer kept. */
+static void
+test_unsealed (void)
+{
+  Scene scene;
+  OvsOp *query;
+
+  scene_init (&scene, 4);
+  for (guint64 ordinal = 1; ordinal < 4; ordinal++)
+    {
+      write_text (&scene, scene.query, scene.a, ordinal, "1 2 3 4");
+      seal_or_fail (&scene, ordinal);
+    }
+  write_some (&scene, "1", scene.a, 6, "9");
+  assert_range (&scene, scene.a, 1, 5, "a1@3 0=1 1=2 2=3 3=4");
+  assert_range (&scene, scene.a, 1, 6, "WRITE_FLOOR_VIOLATION");
+  assert_range (&scene, scene.a, 7, 9, "WRITE_FLOOR_VIOLATION");
+  assert_range (&scene, scene.a, 1, NEWEST, "a1@3 0=1 1=2 2=3 3=4");
+  query = query_or_fail (&scene, "0 2");
+  assert_groups (&scene, range_at (&scene, query, TOKENS (scene.a), 1, 9), "a1@3 0=1 1=3");
+  ovs_op_unref (query);
+  assert_range (&scene, scene.a, 1, 2, "OUT_OF_RANGE");
+  delete_text (&scene, "3", TOKENS (scene.a), 4);
+  assert_range (&scene, scene.a, 1, 4, "WRITE_FLOOR_VIOLATION");
+  scene_clear (&scene);
+}
+
+static void
+assert_as_of (Scene *scene, const guint64 *attributes, gsize n, guint64 a, guint64 b, guint64 expected)
+{
+  OvsOp *read = range_at (scene, scene->query, attributes, n, a, b);
+
+  g_assert_cmpint (ovs_op_wait (read, OVSTAGE_TIMEOUT_INFINITE, NULL), ==, OVS_WAIT_DONE);
+  g_assert_no_error (ovs_op_get_error (read));
+  g_assert_cmpuint (ovs_read_get_as_of (read), ==, expected);
+  ovs_op_unref (read);
+}
+
+/* Each attribute up to its own floor; the cursor never goes back. */
+static void
+test_floors (void)
+{
+  Scene scene;
+
+  scene_init (&scene, 2);
+  write_text (&scene, scene.query, scene.a, 2, "1 2");
+  write_text (&scene, scene.query, scene.b, 2, "3 4");
+  seal_or_fail (&scene, 2);
+  write_some (&scene, "0", scene.a, 4, "11");
+  write_some (&scene, "1", scene.b, 4, "14");
+  seal_scope_or_fail (&scene, 6, OVSTAGE_SCOPE_INCLUDE, TOKENS (scene.a));
+  assert_groups (&scene, range_at (&scene, scene.query, TOKENS (scene.a, scene.b), 3, NEWEST), "a1@4 0=11");
+  assert_as_of (&scene, TOKENS (scene.a, scene.b), 3, NEWEST, 2);
+  assert_as_of (&scene, TOKENS (scene.a), 3, NEWEST, 6);
+  assert_as_of (&scene, TOKENS (scene.a), 3, 5, 5);
+  assert_as_of (&scene, TOKENS (scene.a), 9, NEWEST, 8);
+  assert_as_of (&scene, TOKENS (scene.c), 0, NEWEST, 2); /* of none: the global floor */
+  assert_as_of (&scene, NO_TOKENS, 9, 12, 8);
+  scene_clear (&scene);
+}
+
+/* A range is decided after the advances that were submitted before it, and before those after it. */
+static void
+test_pipeline (void)
+{
+  Scene scene;
+  OvsOp *first, *second;
+
+  scene_init_paused (&scene, 3);
+  ovs_op_unref (write_payload (&scene, scene.query, scene.a, 1, payload_text ("1 2 3")));
+  ovs_op_unref (advance (&scene, 1));
+  first = range_at (&scene, scene.query, TOKENS (scene.a), 1, NEWEST);
+  ovs_op_unref (write_payload (&scene, scene.query, scene.a, 2, with_mask (payload_text ("4 5 6"), "001")));
+  ovs_op_unref (advance (&scene, 2));
+  second = range_at (&scene, scene.query, TOKENS (scene.a), 2, NEWEST);
+  scene_resume (&scene);
+  assert_groups (&scene, first, "a1@1 0=1 1=2 2=3");
+  assert_groups (&scene, second, "a1@2 2=6");
+  scene_clear (&scene);
+}
+
+/* A pending range that can not be told fails, with its code. */
+static void
+test_pending_out_of_range (void)
+{
+  Scene scene;
+  OvsOp *read;
+
+  scene_init_paused (&scene, 3);
+  for (guint64 ordinal = 1; ordinal < 4; ordinal++)
+    ovs_op_unref (write_payload (&scene, scene.query, scene.a, ordinal, payload_text ("1 2 3")));
+  ovs_op_unref (advance (&scene, 3));
+  read = range_at (&scene, scene.query, TOKENS (scene.a), 1, 2);
+  scene_resume (&scene);
+  assert_failed (read, OVSTAGE_ERROR_OUT_OF_RANGE, "'a'");
+  scene_clear (&scene);
+}
+
+/* --- values that are gone --- */
+
+static void
+test_gone (void)
+{
+  Scene scene;
+  OvsOp *some;
+
+  scene_init (&scene, 4);
+  write_text (&scene, scene.query, scene.a, 1, "1 2 3 4");
+  seal_or_fail (&scene, 1);
+  write_some (&scene, "0 1", scene.a, 2, "11 12");
+  delete_text (&scene, "3", TOKENS (scene.a), 2);
+  seal_or_fail (&scene, 2);
+  write_some (&scene, "1", scene.a, 3, "22");
+  seal_or_fail (&scene, 3);
+
+  /* Prim 1 has changed since 2. */
+  assert_range (&scene, scene.a, 2, 2, "OUT_OF_RANGE");
+  assert_range (&scene, scene.a, 2, 3, "a1@3 0=11 1=22; a-@2 3");
+  assert_refused (&scene, range_at (&scene, scene.query, TOKENS (scene.a), 2, 2), OVSTAGE_ERROR_OUT_OF_RANGE, "'a'", "2 to 2", "of 3");
+  some = query_or_fail (&scene, "3 2 0");
+  assert_groups (&scene, range_at (&scene, some, TOKENS (scene.a), 2, 2), "a1@2 2=11; a-@2 0");
+  assert_groups (&scene, range_at (&scene, some, TOKENS (scene.a), 1, 2), "a1@2 1=3 2=11; a-@2 0");
+  ovs_op_unref (some);
+
+  /* It did not change in this range, but was not there: nobody knows more, nor needs to. */
+  write_some (&scene, "3", scene.a, 4, "34");
+  seal_or_fail (&scene, 4);
+  assert_range (&scene, scene.a, 3, 3, "a1@3 1=22");
+  /* Deleted in the range, created again after it. */
+  some = query_or_fail (&scene, "3");
+  assert_groups (&scene, range_at (&scene, some, TOKENS (scene.a), 2, 3), "OUT_OF_RANGE");
+  assert_groups (&scene, range_at (&scene, some, TOKENS (scene.a), 3, 4), "a1@4 0=34");
+  ovs_op_unref (some);
+
+  /* One attribute fails the whole read. */
+  write_text (&scene, scene.query, scene.b, 5, "1 1 1 1");
+  seal_or_fail (&scene, 5);
+  assert_groups (&scene, range_at (&scene, scene.query, TOKENS (scene.b, scene.a), 2, 2), "OUT_OF_RANGE");
+  assert_groups (&scene, range_at (&scene, scene.query, TOKENS (scene.b), 2, 2), "");
+  scene_clear (&scene);
+}
+
+/* A write of everything that lived before does not count for what came later. */
+static void
+test_gone_whole (void)
+{
+  Scene scene;
+  OvsOp *some;
+
+  scene_init (&scene, 6);
+  some = query_or_fail (&scene, "0-3");
+  for (guint64 ordinal = 1; ordinal < 4; ordinal++)
+    {
+      write_text (&scene, some, scene.a, ordinal, "1 2 3 4");
+      seal_or_fail (&scene, ordinal);
+    }
+  write_some (&scene, "4", scene.a, 5, "15");
+  write_some (&scene, "5", scene.a, 6, "16");
+  seal_or_fail (&scene, 6);
+  assert_range (&scene, scene.a, 3, 3, "a1@3 0=1 1=2 2=3 3=4");
+  assert_range (&scene, scene.a, 2, 3, "a1@3 0=1 1=2 2=3 3=4");
+  assert_range (&scene, scene.a, 2, 5, "a1@5 0=1 1=2 2=3 3=4 4=15");
+  assert_range (&scene, scene.a, 2, 2, "OUT_OF_RANGE");
+  ovs_op_unref (some);
+  scene_clear (&scene);
+}
+
+/* The highest frontier of the schemas counts, and a prim that moved on has changed. */
+static void
+test_gone_schemas (void)
+{
+  Scene scene;
+  OvsOp *some;
+
+  scene_init (&scene, 4);
+  write_some (&scene, "0 1", scene.a, 1, "1 2");
+  write_wide (&scene, "2 3", scene.a, 1, 5);
+  seal_or_fail (&scene, 1);
+  write_wide (&scene, "2", scene.a, 3, 6);
+  seal_or_fail (&scene, 3);
+  write_wide (&scene, "2", scene.a, 4, 7);
+  delete_text (&scene, "1", TOKENS (scene.a), 4);
+  write_wide (&scene, "1", scene.a, 4, 8);
+  seal_or_fail (&scene, 4);
+  assert_range (&scene, scene.a, 1, 1, "OUT_OF_RANGE");
+  some = query_or_fail (&scene, "0 3");
+  assert_groups (&scene, range_at (&scene, some, TOKENS (scene.a), 1, 2), "a1@1 0=1; a3@1 1=5,5,5");
+  ovs_op_unref (some);
+  some = query_or_fail (&scene, "1");
+  assert_groups (&scene, range_at (&scene, some, TOKENS (scene.a), 1, 3), "OUT_OF_RANGE");
+  assert_groups (&scene, range_at (&scene, some, TOKENS (scene.a), 2, 3), "");
+  ovs_op_unref (some);
+  scene_clear (&scene);
+}
+
+/* A version that a scheduled emission holds answers, too. */
+static gboolean
+is_wanted (gpointer user_data)
+{
+  return TRUE;
+}
+
+static void
+ignore_rise (gpointer user_data)
+{
+}
+
+static void
+test_pinned (void)
+{
+  Scene scene;
+
+  scene_init (&scene, 2);
+  ovs_stage_set_floor_funcs (scene.stage, is_wanted, ignore_rise, NULL, NULL);
+  write_text (&scene, scene.query, scene.a, 1, "1 2");
+  seal_or_fail (&scene, 1);
+  write_some (&scene, "1", scene.a, 2, "12");
+  seal_or_fail (&scene, 2);
+  g_assert_cmpuint (ovs_stage_begin_emission (scene.stage), ==, 2);
+  write_text (&scene, scene.query, scene.a, 3, "21 22");
+  seal_or_fail (&scene, 3);
+  write_text (&scene, scene.query, scene.a, 4, "31 32");
+  seal_or_fail (&scene, 4);
+  assert_range (&scene, scene.a, 2, 2, "a1@2 1=12");
+  ovs_stage_end_emission (scene.stage);
+  write_text (&scene, scene.query, scene.a, 5, "41 42");
+  seal_or_fail (&scene, 5);
+  assert_range (&scene, scene.a, 2, 2, "OUT_OF_RANGE");
+  scene_clear (&scene);
+}
+
+/* --- records within a budget --- */
+
+static void
+scene_init_budget (Scene *scene, guint n, guint64 budget)
+{
+  OvsStageConfig config = { .history_depth = 1, .queue_capacity = 4096, .n_threads = 2, .caller_limit = 256 * 1024, .change_budget = budget };
+
+  scene_init_full (scene, n, &config);
+}
+
+static void
+test_budget (void)
+{
+  Scene scene;
+  guint64 frontier;
+
+  scene_init_budget (&scene, 4, 2048);
+  write_text (&scene, scene.query, scene.a, 1, "1 2 3 4");
+  write_text (&scene, scene.query, scene.b, 1, "1 2 3 4");
+  seal_or_fail (&scene, 1);
+  g_assert_cmpuint (ovs_stage_get_oldest_preserved (scene.stage), ==, 0);
+  for (guint64 ordinal = 2; ordinal < 500; ordinal++)
+    {
+      write_some (&scene, ordinal % 2 == 0 ? "1" : "2", scene.a, ordinal, "7");
+      if (ordinal % 5 == 0)
+        delete_text (&scene, "3", TOKENS (scene.a), ordinal);
+      else if (ordinal % 5 == 1)
+        write_some (&scene, "3", scene.a, ordinal, "9");
+      seal_or_fail (&scene, ordinal);
+      g_assert_cmpuint (attr_of (&scene, scene.a)->change_bytes, <=, 2048);
+    }
+  frontier = ovs_stage_get_oldest_preserved (scene.stage);
+  g_assert_cmpuint (frontier, >, 400);
+  g_assert_cmpuint (frontier, <, 499);
+  /* Whose cursor is at the frontier misses nothing. */
+  assert_range (&scene, scene.a, frontier + 1, NEWEST, "a1@499 1=7 2=7 3=9");
+  assert_range (&scene, scene.a, frontier, NEWEST, "OUT_OF_RANGE");
+  assert_range (&scene, scene.a, 0, NEWEST, "OUT_OF_RANGE");
+  assert_refused (&scene, range_at (&scene, scene.query, TOKENS (scene.b, scene.a), 1, NEWEST), OVSTAGE_ERROR_OUT_OF_RANGE, "'a'", "1");
+  /* Each attribute has its own. */
+  assert_range (&scene, scene.b, 0, NEWEST, "b1@1 0=1 1=2 2=3 3=4");
+  scene_clear (&scene);
+}
+
+/* A frame loop over a whole column keeps within the default budget, for ever, and remembers thousands of frames. */
+static void
+test_frames (void)
+{
+  Scene scene;
+  guint64 n = is_slow () ? 20000 : 200000, frontier;
+  OvstageWriteData *payload;
+
+  scene_init (&scene, 3);
+  payload = payload_text ("1 2 3");
+  for (guint64 ordinal = 1; ordinal <= n; ordinal++)
+    {
+      write_or_fail (&scene, scene.query, scene.a, ordinal, ovs_payload_ref (payload));
+      seal_or_fail (&scene, ordinal);
+    }
+  g_assert_cmpuint (attr_of (&scene, scene.a)->change_bytes, <=, 256 * 1024);
+  g_assert_cmpuint (((OvsColumn *) attr_of (&scene, scene.a)->columns->pdata[0])->changes.capacity, <=, 32768);
+  frontier = ovs_stage_get_oldest_preserved (scene.stage);
+  g_assert_cmpuint (frontier, <, n - 7000);
+  g_assert_cmpuint (frontier, >, n - 20000);
+  assert_range (&scene, scene.a, frontier + 1, NEWEST, (n == 200000 ? "a1@200000 0=1 1=2 2=3" : "a1@20000 0=1 1=2 2=3"));
+  ovs_payload_unref (payload);
+  scene_clear (&scene);
+}
+
+/* A cursor keeps what is above it. */
+static void
+test_holds (void)
+{
+  Scene scene;
+  OvsChangeHold *hold, *other;
+  guint32 b = 0;
+
+  scene_init_budget (&scene, 4, 1024);
+  b = (guint32) scene.b;
+  write_text (&scene, scene.query, scene.a, 1, "1 2 3 4");
+  seal_or_fail (&scene, 10);
+  ovs_mutex_lock (&scene.stage->lock);
+  hold = ovs_stage_hold_changes (scene.stage, NULL, 0, 10);
+  other = ovs_stage_hold_changes (scene.stage, &b, 1, 3);
+  ovs_mutex_unlock (&scene.stage->lock);
+  for (guint64 ordinal = 11; ordinal < 200; ordinal++)
+    {
+      write_some (&scene, ordinal % 2 == 0 ? "1" : "2", scene.a, ordinal, "7");
+      if (ordinal == 20)
+        delete_text (&scene, "3", TOKENS (scene.a), ordinal);
+      seal_or_fail (&scene, ordinal);
+    }
+  g_assert_cmpuint (ovs_stage_get_oldest_preserved (scene.stage), <=, 10);
+  assert_range (&scene, scene.a, 11, NEWEST, "a1@199 1=7 2=7; a-@20 3");
+  ovs_mutex_lock (&scene.stage->lock);
+  ovs_stage_move_hold (scene.stage, hold, 100);
+  ovs_mutex_unlock (&scene.stage->lock);
+  write_some (&scene, "1", scene.a, 200, "8");
+  seal_or_fail (&scene, 200);
+  g_assert_cmpuint (ovs_stage_get_oldest_preserved (scene.stage), ==, 100);
+  ovs_mutex_lock (&scene.stage->lock);
+  ovs_stage_drop_hold (scene.stage, hold);
+  ovs_stage_drop_hold (scene.stage, other);
+  ovs_mutex_unlock (&scene.stage->lock);
+  write_some (&scene, "1", scene.a, 201, "8");
+  seal_or_fail (&scene, 201);
+  g_assert_cmpuint (ovs_stage_get_oldest_preserved (scene.stage), >, 150);
+  scene_clear (&scene);
+}
+
+/* --- what it costs --- */
+
+/* A masked write of 1% of a million rows, seal and read do not touch the other 99%. */
+static void
+test_one_percent (void)
+{
+  guint n = is_slow () ? 100000 : 1000000;
+  g_autofree guint64 *mask = g_new0 (guint64, (n + 63) / 64);
+  Scene scene;
+  OvstageWriteData *payload;
+  OvstageReadGroup *group;
+  OvsOp *read;
+  guint64 before;
+
+  scene_init_plain (&scene, n);
+  write_or_fail (&scene, scene.query, scene.a, 1, payload_fill (float32x3, n, 1));
+  seal_or_fail (&scene, 1);
+  payload = payload_fill (float32x3, n, 2);
+  for (guint i = 0; i < n; i += 100)
+    mask[i / 64] |= G_GUINT64_CONSTANT (1) << (i % 64);
+  payload->count = n;
+  ovs_payload_set_mask (payload, mask, (n + 63) / 64);
+  before = scene.stage->n_bytes_folded;
+  write_or_fail (&scene, scene.query, scene.a, 2, payload);
+  seal_or_fail (&scene, 2);
+  g_assert_cmpuint (scene.stage->n_bytes_folded - before, ==, (guint64) n / 100 * 12);
+  g_assert_cmpuint (attr_of (&scene, scene.a)->change_bytes, <, n / 100 * 4 * 2);
+
+  read = range_at (&scene, scene.query, TOKENS (scene.a), 2, NEWEST);
+  g_assert_cmpint (ovs_op_wait (read, OVSTAGE_TIMEOUT_INFINITE, NULL), ==, OVS_WAIT_DONE);
+  group = next_group_or_fail (read);
+  g_assert_cmpuint (group->prim_count, ==, n / 100);
+  for (guint i = 0; i < n / 100; i++)
+    {
+      g_assert_cmpuint (ovs_read_group_prim_index (group, i), ==, i * 100);
+      g_assert_cmpfloat (*(const float *) group_row (group, i), ==, 2);
+    }
+  /* Nothing was gathered: the rows are those of the version. */
+  g_assert_true (group_row (group, 0) == ovs_column_get_current (attr_of (&scene, scene.a)->columns->pdata[0])->values->data);
+  ovs_read_group_unref (group);
+  ovs_op_unref (read);
+  scene_clear (&scene);
+}
+
+/* --- against a plain list of all that was ever accepted --- */
+
+#define N_PRIMS 12
+#define MAX_ENTRIES 4000
+
+typedef struct
+{
+  guint64 ordinal;
+  guint lanes; /* 0: a delete, */
+  gboolean whole; /* of whole prims */
+  guint prims; /* a bit each */
+  float values[N_PRIMS];
+} Entry;
+
+/* One attribute. */
+typedef struct
+{
+  guint n;
+  Entry entries[MAX_ENTRIES]; /* in the order of submission */
+  guint lanes[2]; /* schemas in order of creation */
+  guint n_schemas;
+} Log;
+
+typedef struct
+{
+  Scene scene;
+  guint depth;
+  Log logs[2];
+  guint64 tokens[2];
+  GRand *rand;
+} World;
+
+static guint64
+floor_of (World *world, guint at)
+{
+  return ovs_stage_get_attribute_floor (world->scene.stage, world->tokens[at]);
+}
+
+/* The entries of a key up to an ordinal in the order of the fold: their indices. */
+static guint
+list_history (const Log *log, guint prim, guint64 ordinal, guint *indices)
+{
+  guint n = 0;
+
+  for (guint i = 0; i < log->n; i++)
+    {
+      guint at;
+
+      if (!((log->entries[i].prims >> prim) & 1) || log->entries[i].ordinal > ordinal)
+        continue;
+      for (at = n++; at > 0 && log->entries[indices[at - 1]].ordinal > log->entries[i].ordinal; at--)
+        indices[at] = indices[at - 1];
+      indices[at] = i;
+    }
+  return n;
+}
+
+typedef struct
+{
+  guint lanes; /* 0: absent */
+  float value;
+  guint64 newest; /* effective change in the range asked for; 0: none */
+  gboolean later; /* and one after it */
+} Key;
+
+static Key
+ask_key (const Log *log, guint prim, guint64 a, guint64 b, guint64 floor)
+{
+  guint indices[MAX_ENTRIES], n = list_history (log, prim, floor, indices), lanes = 0;
+  Key key = { 0 };
+
+  for (guint i = 0; i < n; i++)
+    {
+      const Entry *entry = &log->entries[indices[i]];
+      gboolean effective = entry->lanes > 0 || lanes > 0;
+
+      lanes = entry->lanes;
+      if (entry->ordinal <= b)
+        {
+          key.lanes = lanes;
+          key.value = entry->values[prim];
+          if (effective && entry->ordinal >= a)
+            key.newest = entry->ordinal;
+        }
+      else
+        key.later = key.later || effective;
+    }
+  return key;
+}
+
+/* Of the column of a schema. */
+static guint64
+ask_frontier (World *world, const Log *log, guint lanes, guint64 floor)
+{
+  g_autoptr (GArray) changed = g_array_new (FALSE, FALSE, sizeof (guint64));
+  guint64 kept = G_MAXUINT64;
+
+  for (guint prim = 0; prim < N_PRIMS; prim++)
+    {
+      guint indices[MAX_ENTRIES], n = list_history (log, prim, floor, indices), before = 0;
+
+      for (guint i = 0; i < n; i++)
+        {
+          const Entry *entry = &log->entries[indices[i]];
+
+          if (entry->lanes == lanes || before == lanes)
+            g_array_append_val (changed, entry->ordinal);
+          before = entry->lanes;
+        }
+    }
+  /* The newest ones, each once. */
+  for (guint i = 0; i <= world->depth; i++)
+    {
+      guint64 next = 0;
+
+      for (guint j = 0; j < changed->len; j++)
+        if (g_array_index (changed, guint64, j) < kept)
+          next = MAX (next, g_array_index (changed, guint64, j));
+      if (next == 0)
+        return 0;
+      if (i == world->depth)
+        return kept;
+      kept = next;
+    }
+  g_assert_not_reached ();
+}
+
+static gboolean
+is_unsealed (World *world, guint at, const guint *prims, guint n, guint64 b)
+{
+  const Log *log = &world->logs[at];
+  guint64 floor = floor_of (world, at);
+
+  for (guint i = 0; i < log->n && b != NEWEST; i++)
+    {
+      const Entry *entry = &log->entries[i];
+
+      if (entry->ordinal <= floor || entry->ordinal > b)
+        continue;
+      for (guint p = 0; p < n; p++)
+        {
+          gboolean counts = !entry->whole || ask_key (log, prims[p], 0, floor, floor).lanes > 0;
+
+          for (guint j = 0; j < log->n && !counts; j++)
+            counts = log->entries[j].lanes > 0 && log->entries[j].ordinal > floor && log->entries[j].ordinal <= b &&
+                     ((log->entries[j].prims >> prims[p]) & 1);
+          if (counts && ((entry->prims >> prims[p]) & 1))
+            return TRUE;
+        }
+    }
+  return FALSE;
+}
+
+static void
+append_expected (GString *text, const char *name, guint lanes, const Key *keys, guint n)
+{
+  guint64 newest = 0;
+
+  for (guint p = 0; p < n; p++)
+    if (keys[p].newest != 0 && keys[p].lanes == lanes)
+      newest = MAX (newest, keys[p].newest);
+  if (newest == 0)
+    return;
+  g_string_append_printf (text, "%s%s", text->len > 0 ? "; " : "", name);
+  if (lanes == 0)
+    g_string_append_c (text, '-');
+  else
+    g_string_append_printf (text, "%u", lanes);
+  g_string_append_printf (text, "@%" G_GUINT64_FORMAT, newest);
+  for (guint p = 0; p < n; p++)
+    {
+      if (keys[p].newest == 0 || keys[p].lanes != lanes)
+        continue;
+      g_string_append_printf (text, " %u", p);
+      for (guint lane = 0; lane < lanes; lane++)
+        g_string_append_printf (text, "%c%g", lane == 0 ? '=' : ',', keys[p].value);
+    }
+}
+
+/* @a: 0 and @snapshot for a snapshot */
+static char *
+ask (World *world, const guint *prims, guint n, guint64 a, guint64 b, gboolean snapshot)
+{
+  GString *text = g_string_new (NULL);
+  Key keys[2][N_PRIMS];
+  const char *failure = NULL;
+
+  for (guint at = 0; at < 2; at++)
+    {
+      const Log *log = &world->logs[at];
+      guint64 floor = floor_of (world, at), end = MIN (b, floor), frontier = 0;
+      const OvsAttr *attr = attr_of (&world->scene, world->tokens[at]);
+
+      if (is_unsealed (world, at, prims, n, b))
+        failure = "WRITE_FLOOR_VIOLATION";
+      for (guint s = 0; s < log->n_schemas; s++)
+        frontier = MAX (frontier, ask_frontier (world, log, log->lanes[s], floor));
+      if (failure == NULL && n > 0 && snapshot && end < frontier)
+        failure = "OUT_OF_RANGE";
+      if (failure == NULL && n > 0 && !snapshot && attr != NULL && attr->change_frontier > 0 && a <= attr->change_frontier)
+        failure = "OUT_OF_RANGE";
+      for (guint p = 0; p < n; p++)
+        {
+          keys[at][p] = ask_key (log, prims[p], a, end, floor);
+          if (failure == NULL && !snapshot && end < frontier && keys[at][p].newest != 0 && keys[at][p].later)
+            failure = "OUT_OF_RANGE";
+        }
+    }
+  /* What is unsealed is told first, whichever attribute has it. */
+  for (guint at = 0; at < 2; at++)
+    if (is_unsealed (world, at, prims, n, b))
+      failure = "WRITE_FLOOR_VIOLATION";
+  if (failure != NULL)
+    {
+      g_string_append (text, failure);
+      return g_string_free (text, FALSE);
+    }
+  for (guint at = 0; at < 2; at++)
+    for (guint s = 0; s < world->logs[at].n_schemas; s++)
+      append_expected (text, at == 0 ? "a" : "b", world->logs[at].lanes[s], keys[at], n);
+  for (guint at = 0; at < 2 && !snapshot; at++)
+    append_expected (text, at == 0 ? "a" : "b", 0, keys[at], n);
+  return g_string_free (text, FALSE);
+}
+
+static guint
+pick (World *world, guint n)
+{
+  return (guint) g_rand_int_range (world->rand, 0, (gint) n);
+}
+
+static OvsOp *
+pick_prims (World *world, guint *prims, guint *n)
+{
+  gboolean in_order = pick (world, 2) == 0;
+
+  *n = 0;
+  for (guint prim = 0; prim < N_PRIMS; prim++)
+    if (pick (world, 3) != 0)
+      prims[(*n)++] = prim;
+  for (guint i = *n; i > 1 && !in_order; i--)
+    {
+      guint j = pick (world, i), swap = prims[j];
+
+      prims[j] = prims[i - 1];
+      prims[i - 1] = swap;
+    }
+  /* All of them are one list, and so one object. */
+  if (pick (world, 4) == 0)
+    {
+      for (*n = 0; *n < N_PRIMS; (*n)++)
+        prims[*n] = *n;
+      return ovs_op_ref (world->scene.query);
+    }
+  return query_prims_or_fail (world->scene.stage, prims, *n);
+}
+
+static void
+note (Log *log, const Entry *entry)
+{
+  g_assert_cmpuint (log->n, <, MAX_ENTRIES);
+  log->entries[log->n++] = *entry;
+  if (entry->lanes == 0 || log->lanes[0] == entry->lanes || log->lanes[1] == entry->lanes)
+    return;
+  log->lanes[log->n_schemas++] = entry->lanes;
+}
+
+static void
+write_random (World *world)
+{
+  guint at = pick (world, 2), prims[N_PRIMS], n;
+  OvsOp *query = pick_prims (world, prims, &n), *op;
+  Entry entry = { .ordinal = floor_of (world, at) + 1 + pick (world, 4), .lanes = pick (world, 4) == 0 ? 3 : 1 };
+  OvstageWriteData *payload = payload_rows (entry.lanes == 1 ? float32 : float32x3, n);
+  gboolean masked = pick (world, 3) == 0;
+  char mask[N_PRIMS + 1] = { 0 };
+
+  for (guint i = 0; i < n; i++)
+    {
+      float value = (float) pick (world, 1000);
+
+      for (guint lane = 0; lane < entry.lanes; lane++)
+        payload_floats (payload)[i * entry.lanes + lane] = value;
+      mask[i] = masked && pick (world, 2) == 0 ? '0' : '1';
+      if (mask[i] == '0')
+        continue;
+      entry.prims |= 1u << prims[i];
+      entry.values[prims[i]] = value;
+    }
+  if (masked && n > 0)
+    payload = with_mask (payload, mask);
+  op = write_payload (&world->scene, query, world->tokens[at], entry.ordinal, payload);
+  g_assert_cmpint (ovs_op_wait (op, OVSTAGE_TIMEOUT_INFINITE, NULL), ==, OVS_WAIT_DONE);
+  if (ovs_op_get_error (op) == NULL && entry.prims != 0)
+    note (&world->logs[at], &entry);
+  ovs_op_unref (op);
+  ovs_op_unref (query);
+}
+
+static void
+delete_random (World *world)
+{
+  guint at = pick (world, 3), prims[N_PRIMS], n;
+  OvsOp *query = pick_prims (world, prims, &n), *op;
+  guint64 highest = MAX (floor_of (world, 0), floor_of (world, 1));
+  Entry entry = { .ordinal = highest + 1 + pick (world, 3), .whole = at == 2 };
+  guint64 floors[2] = { floor_of (world, 0), floor_of (world, 1) };
+
+  for (guint i = 0; i < n; i++)
+    entry.prims |= 1u << prims[i];
+  op = ovs_stage_delete (world->scene.stage, query, &world->tokens[at % 2], at == 2 ? 0 : 1, entry.ordinal);
+  g_assert_cmpint (ovs_op_wait (op, OVSTAGE_TIMEOUT_INFINITE, NULL), ==, OVS_WAIT_DONE);
+  for (guint i = 0; i < 2; i++)
+    if (ovs_op_get_error (op) == NULL && (at == 2 || at == i) && entry.ordinal > floors[i])
+      note (&world->logs[i], &entry);
+  ovs_op_unref (op);
+  ovs_op_unref (query);
+}
+
+typedef struct
+{
+  GPtrArray *groups;
+  char *text;
+} Held;
+
+static void
+check_read (World *world, guint64 a, guint64 b, gboolean snapshot, GArray *held)
+{
+  guint prims[N_PRIMS], n;
+  OvsOp *query = pick_prims (world, prims, &n);
+  g_autofree char *expected = ask (world, prims, n, a, b, snapshot), *text = NULL;
+  Held keep = { g_ptr_array_new_with_free_func ((GDestroyNotify) ovs_read_group_unref), NULL };
+
+  text = groups_to_text (&world->scene,
+                         snapshot ? read_at (&world->scene, query, world->tokens, 2, b) : range_at (&world->scene, query, world->tokens, 2, a, b),
+                         keep.groups);
+  if (g_strcmp0 (text, expected) != 0)
+    g_error ("%s %" G_GUINT64_FORMAT "-%" G_GUINT64_FORMAT ", depth %u: \"%s\", expected \"%s\"", snapshot ? "snapshot" : "range", a, b,
+             world->depth, text, expected);
+  if (keep.groups->len > 0 && pick (world, 8) == 0)
+    {
+      keep.text = g_steal_pointer (&text);
+      g_array_append_val (held, keep);
+    }
+  else
+    g_ptr_array_unref (keep.groups);
+  ovs_op_unref (query);
+}
+
+static void
+release_one (World *world, GArray *held)
+{
+  Held *keep = &g_array_index (held, Held, pick (world, held->len));
+  GString *text = g_string_new (NULL);
+
+  for (guint i = 0; i < keep->groups->len; i++)
+    append_group (text, &world->scene, keep->groups->pdata[i]);
+  g_assert_cmpstr (text->str, ==, keep->text);
+  g_string_free (text, TRUE);
+  g_ptr_array_unref (keep->groups);
+  g_free (keep->text);
+  g_array_remove_index_fast (held, (guint) (keep - (Held *) held->data));
+}
+
+static void
+run_world (guint32 seed, guint n_steps)
+{
+  static const OvsDebugFlags flags[] = { 0, OVS_DEBUG_COMPACT, OVS_DEBUG_COMPACT | OVS_DEBUG_RANDOM, OVS_DEBUG_COPY, OVS_DEBUG_ASYNC };
+  World *world = g_new0 (World, 1);
+  OvsStageConfig config = { .queue_capacity = 100, .n_threads = 2, .caller_limit = 256 * 1024 };
+  g_autoptr (GArray) held = g_array_new (FALSE, FALSE, sizeof (Held));
+
+  world->rand = g_rand_new_with_seed (seed);
+  world->depth = config.history_depth = 1 + pick (world, 4);
+  config.change_budget = pick (world, 2) == 0 ? 0 : 200 + pick (world, 2000);
+  scene_init_full (&world->scene, N_PRIMS, &config);
+  ovs_debug_set_flags (flags[pick (world, G_N_ELEMENTS (flags))]);
+  world->tokens[0] = world->scene.a;
+  world->tokens[1] = world->scene.b;
+
+  for (guint step = 0; step < n_steps; step++)
+    {
+      guint64 top;
+
+      for (guint i = pick (world, 4); i > 0; i--)
+        if (pick (world, 3) != 0)
+          write_random (world);
+        else
+          delete_random (world);
+      if (pick (world, 6) == 0)
+        seal_scope_or_fail (&world->scene, floor_of (world, 0) + 1, OVSTAGE_SCOPE_INCLUDE, &world->tokens[0], 1);
+      else
+        seal_or_fail (&world->scene, MAX (floor_of (world, 0), floor_of (world, 1)) + pick (world, 3));
+
+      top = MAX (floor_of (world, 0), floor_of (world, 1)) + 3;
+      for (guint i = 0; i < 4; i++)
+        {
+          guint64 b = pick (world, 5) == 0 ? NEWEST : pick (world, (guint) top + 1);
+          guint64 a = pick (world, (guint) MIN (b, top) + 1);
+
+          if (pick (world, 2) == 0 && top > 10)
+            a = MAX (a, MIN (b, top - 8));
+          check_read (world, a, b, FALSE, held);
+        }
+      for (guint64 b = top > 8 ? top - 8 : 0; b <= top && config.change_budget == 0; b++)
+        check_read (world, 0, b, TRUE, held);
+      if (held->len > 4)
+        release_one (world, held);
+    }
+  while (held->len > 0)
+    release_one (world, held);
+  scene_clear (&world->scene);
+  g_rand_free (world->rand);
+  g_free (world);
+}
+
+static void
+test_random (void)
+{
+  guint n = is_slow () ? 20 : 200;
+
+  for (guint i = 0; i < n; i++)
+    run_world (g_test_rand_int (), 30);
+}
+
+int
+main (int argc, char **argv)
+{
+  g_test_init (&argc, &argv, NULL);
+  g_test_add_func ("/engine-range/values", test_values);
+  g_test_add_func ("/engine-range/merged", test_merged);
+  g_test_add_func ("/engine-range/deletes", test_deletes);
+  g_test_add_func ("/engine-range/short-life", test_short_life);
+  g_test_add_func ("/engine-range/moves", test_moves);
+  g_test_add_func ("/engine-range/what-is-a-change", test_what_is_a_change);
+  g_test_add_func ("/engine-range/order-of-groups", test_order_of_groups);
+  g_test_add_func ("/engine-range/queries", test_queries);
+  g_test_add_func ("/engine-range/group-fields", test_group_fields);
+  g_test_add_func ("/engine-range/arguments", test_arguments);
+  g_test_add_func ("/engine-range/unsealed", test_unsealed);
+  g_test_add_func ("/engine-range/floors", test_floors);
+  g_test_add_func ("/engine-range/pipeline", test_pipeline);
+  g_test_add_func ("/engine-range/pending-out-of-range", test_pending_out_of_range);
+  g_test_add_func ("/engine-range/gone", test_gone);
+  g_test_add_func ("/engine-range/gone-whole", test_gone_whole);
+  g_test_add_func ("/engine-range/gone-schemas", test_gone_schemas);
+  g_test_add_func ("/engine-range/pinned", test_pinned);
+  g_test_add_func ("/engine-range/budget", test_budget);
+  g_test_add_func ("/engine-range/frames", test_frames);
+  g_test_add_func ("/engine-range/holds", test_holds);
+  g_test_add_func ("/engine-range/one-percent", test_one_percent);
+  g_test_add_func ("/engine-range/random", test_random);
+  return g_test_run ();
+}
