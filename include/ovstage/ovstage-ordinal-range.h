@@ -23,7 +23,8 @@ G_BEGIN_DECLS
  * @end_ordinal: the last ordinal, or %OVSTAGE_ORDINAL_NEWEST
  * @has_start_ordinal: whether this is a range of changes, else a snapshot at @end_ordinal
  *
- * What a read is about: the values as of an ordinal.
+ * What a read is about: the values as of an ordinal, or what changed from one
+ * ordinal to another.
  *
  * Since: 1.0
  */
@@ -44,11 +45,24 @@ struct _OvstageOrdinalRange
  */
 #define OVSTAGE_ORDINAL_RANGE_LATEST(n) ((OvstageOrdinalRange) { 0, (n), FALSE })
 
+/**
+ * OVSTAGE_ORDINAL_RANGE_BETWEEN:
+ * @a: the first ordinal
+ * @b: the last ordinal, or %OVSTAGE_ORDINAL_NEWEST
+ *
+ * What changed from @a to @b, as a value whose address can be taken in C.
+ *
+ * Since: 1.0
+ */
+#define OVSTAGE_ORDINAL_RANGE_BETWEEN(a, b) ((OvstageOrdinalRange) { (a), (b), TRUE })
+
 OVSTAGE_AVAILABLE_IN_1_0
 GType ovstage_ordinal_range_get_type (void);
 
 OVSTAGE_AVAILABLE_IN_1_0
 OvstageOrdinalRange *ovstage_ordinal_range_latest (guint64 ordinal);
+OVSTAGE_AVAILABLE_IN_1_0
+OvstageOrdinalRange *ovstage_ordinal_range_between (guint64 start_ordinal, guint64 end_ordinal);
 OVSTAGE_AVAILABLE_IN_1_0
 OvstageOrdinalRange *ovstage_ordinal_range_newest (void);
 OVSTAGE_AVAILABLE_IN_1_0

@@ -106,8 +106,9 @@ ovstage_read_group_get_ordinal (const OvstageReadGroup *self)
  * ovstage_read_group_is_delete:
  * @self: a group
  *
- * Tells whether the group lists prims that lost the attribute. Such a group has no
- * tensors; reads of a snapshot give none.
+ * Tells whether the group lists prims that lost the attribute in the range that was
+ * read. Such a group has no tensors and no data type; it comes after the groups with
+ * values. Reads of a snapshot give none.
  *
  * Returns: `TRUE` if it does
  *
@@ -161,7 +162,7 @@ ovstage_read_group_get_semantic (const OvstageReadGroup *self)
  * ovstage_read_group_get_data_type:
  * @self: a group
  *
- * Gets the type of one row.
+ * Gets the type of one row; all zero for a group of deleted prims.
  *
  * Returns: (transfer none): the data type, which lives as long as the group
  *
@@ -309,7 +310,7 @@ ovstage_read_group_dup_prim_indices (const OvstageReadGroup *self, gsize *n_indi
  * ovstage_read_group_get_n_tensors:
  * @self: a group
  *
- * Gets the number of tensors: one for a fixed attribute.
+ * Gets the number of tensors: one for a fixed attribute, none for deleted prims.
  *
  * Returns: the number of tensors
  *

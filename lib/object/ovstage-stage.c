@@ -497,9 +497,12 @@ ovstage_stage_get_attribute_write_floor (OvstageStage *self, OvstageToken attrib
  * ovstage_stage_get_oldest_preserved_ordinal:
  * @self: a stage
  *
- * Gets the oldest ordinal for which the stage still knows what changed.
+ * Gets the ordinal from which on the stage knows what changed: of every attribute,
+ * each range of ordinals above it can be told apart, see
+ * [func@Ovstage.OrdinalRange.between]. Changes are remembered within
+ * [property@Ovstage.Stage:change-budget].
  *
- * Returns: the ordinal
+ * Returns: the ordinal, 0 while nothing was forgotten
  *
  * Since: 1.0
  */
@@ -834,11 +837,17 @@ ovstage_stage_map_attribute (OvstageStage *self,
  * @query: the prims to read, of this stage
  * @attributes: (array length=n_attributes) (nullable): the attributes to read
  * @n_attributes: the number of @attributes
- * @range: what to read: a snapshot as of an ordinal
+ * @range: what to read: a snapshot as of an ordinal, or what changed in a range
  * @placement: (nullable): where the values are wanted; `NULL` for the CPU
  *
  * Reads attributes: for each prim of @query that has one, its value as of the ordinal
  * of @range or of the attribute's own floor, whichever is lower.
+ *
+ * With a range that has a start, only what changed from there on is read: a group with
+ * values for each attribute and data type, of the prims that were written, also if with
+ * the same values; then a group for each attribute, without values, of the prims that
+ * had it at some time in the range and do not at its end
+ * ([method@Ovstage.ReadGroup.is_delete]).
  *
  * The read is decided after the advances submitted before it and before those
  * submitted later, so that it need not be preceded by a wait. Unknown attributes and
@@ -850,7 +859,8 @@ ovstage_stage_map_attribute (OvstageStage *self,
  *
  * The operation fails with `OVSTAGE_ERROR_WRITE_FLOOR_VIOLATION` if a value
  * asked for is written but not sealed, with `OVSTAGE_ERROR_OUT_OF_RANGE` if
- * it is no longer kept, and with `OVSTAGE_ERROR_NOT_SUPPORTED` for the attribute
+ * it is no longer kept or the range begins before what is remembered, with
+ * `OVSTAGE_ERROR_INVALID_ARGUMENT` for a range that ends before it starts, and with `OVSTAGE_ERROR_NOT_SUPPORTED` for the attribute
  * `usd-active`.
  *
  * Returns: (transfer full): the read

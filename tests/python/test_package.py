@@ -46,6 +46,7 @@ class Package(unittest.TestCase):
         self.assertIs(ErrorCode.PRIM_NOT_FOUND, ErrorCode.ALREADY_EXISTS)
         self.assertEqual([c.value for c in ErrorCode], [*range(14), 99])
         self.assertEqual(ovstage.TIMEOUT_INFINITE, -1)
+        self.assertEqual(ovstage.ORDINAL_NEWEST, 2**64 - 1)
 
     def test_errors(self):
         error = OvstageError(3, "not there")

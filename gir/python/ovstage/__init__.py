@@ -33,6 +33,7 @@ from ._enums import AttributeSemantic, DLDataTypeCode, DLDeviceType, ErrorCode, 
 from ._errors import OvstageError, OvxError
 from ._types import DLDataType, DLDevice, Placement, ReadGroupMeta, WriteDesc
 from ._native import (
+    ORDINAL_NEWEST,
     TIMEOUT_INFINITE,
     DLTensor,
     ManagedDLTensor,
@@ -51,6 +52,7 @@ from ._native import (
 from . import _native, glib
 
 __all__ = [
+    "ORDINAL_NEWEST",
     "TIMEOUT_INFINITE",
     "AttributeSemantic",
     "DLDataType",

@@ -543,13 +543,22 @@ group_prim_index (PyovsGroup *self, PyObject *object)
   return PyLong_FromUnsignedLong (ovstage_read_group_prim_index (group, i));
 }
 
+static gboolean
+check_has_values (OvstageReadGroup *group)
+{
+  if (!ovstage_read_group_is_delete (group))
+    return TRUE;
+  PyErr_SetString (PyExc_IndexError, "the group tells of deleted prims, which have neither tensors nor rows");
+  return FALSE;
+}
+
 static PyObject *
 group_data_row_index (PyovsGroup *self, PyObject *object)
 {
   OvstageReadGroup *group = get_group (self);
   guint32 i;
 
-  if (group == NULL || !pyovs_as_index (object, "i", ovstage_read_group_get_prim_count (group), &i) ||
+  if (group == NULL || !check_has_values (group) || !pyovs_as_index (object, "i", ovstage_read_group_get_prim_count (group), &i) ||
       (group = get_group (self)) == NULL) /* __index__() may have released it */
     return NULL;
   return PyLong_FromUnsignedLong (ovstage_read_group_data_row_index (group, i));
@@ -562,7 +571,7 @@ make_tensor (PyovsGroup *self, PyObject *object, PyTypeObject *type)
   OvstageTensor *tensor;
   guint32 i;
 
-  if (group == NULL || !pyovs_as_index (object, "i", ovstage_read_group_get_n_tensors (group), &i) ||
+  if (group == NULL || !check_has_values (group) || !pyovs_as_index (object, "i", ovstage_read_group_get_n_tensors (group), &i) ||
       (group = get_group (self)) == NULL) /* __index__() may have released it */
     return NULL;
   tensor = ovstage_read_group_ref_tensor (group, i);
@@ -630,9 +639,10 @@ group_repr (PyovsGroup *self)
 {
   if (self->group == NULL)
     return PyUnicode_FromString ("<ovstage.ReadGroup released>");
-  return PyUnicode_FromFormat ("<ovstage.ReadGroup attribute=%llu ordinal=%llu prims=%lu>",
+  return PyUnicode_FromFormat ("<ovstage.ReadGroup attribute=%llu ordinal=%llu %s=%lu>",
                                (unsigned long long) ovstage_read_group_get_attribute (self->group),
                                (unsigned long long) ovstage_read_group_get_ordinal (self->group),
+                               ovstage_read_group_is_delete (self->group) ? "deleted" : "prims",
                                (unsigned long) ovstage_read_group_get_prim_count (self->group));
 }
 

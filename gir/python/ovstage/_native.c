@@ -435,7 +435,7 @@ PyInit__native (void)
     { "OrdinalRange", &pyovs_ordinal_range_type },
     { "Stage", &pyovs_stage_type },
   };
-  PyObject *module;
+  PyObject *module, *newest;
   gsize i;
 
   if (!import_objects () || !pyovs_exchange_init (&pyovs_managed_tensor_type))
@@ -450,10 +450,14 @@ PyInit__native (void)
         Py_DECREF (module);
         return NULL;
       }
-  if (PyModule_AddIntConstant (module, "TIMEOUT_INFINITE", OVSTAGE_TIMEOUT_INFINITE) < 0)
+  newest = PyLong_FromUnsignedLongLong (OVSTAGE_ORDINAL_NEWEST);
+  if (newest == NULL || PyModule_AddObjectRef (module, "ORDINAL_NEWEST", newest) < 0 ||
+      PyModule_AddIntConstant (module, "TIMEOUT_INFINITE", OVSTAGE_TIMEOUT_INFINITE) < 0)
     {
+      Py_XDECREF (newest);
       Py_DECREF (module);
       return NULL;
     }
+  Py_DECREF (newest);
   return module;
 }

@@ -26,6 +26,7 @@ from ._types import DLDataType, DLDevice, Placement, ReadGroupMeta, WriteDesc
 _Self = TypeVar("_Self")
 _Attribute = Union[int, str]
 
+ORDINAL_NEWEST: int
 TIMEOUT_INFINITE: int
 
 class DLTensor:
@@ -184,7 +185,11 @@ class OrdinalRange:
     @classmethod
     def latest(cls, ordinal: int, /) -> OrdinalRange: ...
     @classmethod
+    def between(cls, start: int, end: int, /) -> OrdinalRange: ...
+    @classmethod
     def newest(cls) -> OrdinalRange: ...
+    @property
+    def start_ordinal(self) -> Optional[int]: ...
     @property
     def end_ordinal(self) -> int: ...
 
