@@ -224,6 +224,38 @@ payload_text (const char *text)
   return payload;
 }
 
+/* A tensor of numbers; @text: "." for none, else with commas in between. */
+static inline OvstageTensor *
+tensor_text (const char *text)
+{
+  g_auto (GStrv) words = g_strsplit (g_str_equal (text, ".") ? "" : text, ",", -1);
+  gint64 n = words[0] != NULL ? (gint64) g_strv_length (words) : 0;
+  float *data = g_new (float, MAX (n, 1));
+
+  for (gint64 i = 0; i < n; i++)
+    data[i] = (float) g_ascii_strtod (words[i], NULL);
+  return ovs_tensor_new (float32, OVS_DEVICE_CPU, 0, 1, &n, NULL, data, 0, g_free, data);
+}
+
+/* @text: rows of an array attribute, such as "1,2 . 3" */
+static inline OvstageWriteData *
+payload_arrays_full (const char *text, gboolean take)
+{
+  g_auto (GStrv) words = g_strsplit (text, " ", -1);
+  guint n = words[0] != NULL && words[0][0] != '\0' ? g_strv_length (words) : 0;
+  g_autoptr (GPtrArray) tensors = g_ptr_array_new_with_free_func ((GDestroyNotify) ovs_tensor_unref);
+
+  for (guint i = 0; i < n; i++)
+    g_ptr_array_add (tensors, tensor_text (words[i]));
+  return ovs_payload_new_rows ((OvstageTensor *const *) tensors->pdata, n, take);
+}
+
+static inline OvstageWriteData *
+payload_arrays (const char *text)
+{
+  return payload_arrays_full (text, FALSE);
+}
+
 /* @n rows of one number in every lane. */
 static inline OvstageWriteData *
 payload_fill (OvstageDataType dtype, guint n, double value)
@@ -432,6 +464,25 @@ append_row (GString *text, OvstageDataType dtype, const guint8 *row)
     }
 }
 
+/* As payload_arrays() takes it. */
+static inline void
+append_array (GString *text, OvstageReadGroup *group, guint32 i)
+{
+  OvstageTensor *tensor = ovs_read_group_ref_tensor (group, ovs_read_group_data_row (group, i));
+  gsize size = ovs_dtype_row_bits (group->dtype) / 8;
+
+  g_assert_cmpint (tensor->ndim, ==, 1);
+  if (tensor->shape[0] == 0)
+    g_string_append_c (text, '.');
+  for (gint64 e = 0; e < tensor->shape[0]; e++)
+    {
+      if (e > 0)
+        g_string_append_c (text, ',');
+      append_row (text, group->dtype, tensor->data + (gsize) e * size);
+    }
+  ovs_tensor_unref (tensor);
+}
+
 static inline const char *
 error_name (const GError *error)
 {
@@ -473,7 +524,10 @@ read_to_text (OvsOp *read)
 
           g_assert_cmpuint (entry, <, list->n);
           g_assert_null (rows->pdata[entry]); /* placed once */
-          append_row (row, group->dtype, group_row (group, i));
+          if (group->is_array)
+            append_array (row, group, i);
+          else
+            append_row (row, group->dtype, group_row (group, i));
           rows->pdata[entry] = g_string_free (row, FALSE);
         }
       ovs_read_group_unref (group);
@@ -552,7 +606,9 @@ dump_column (GString *text, OvsColumn *column)
 
       hash = 0;
       for (guint32 row = 0; row < version->n_rows; row++)
-        if (ovs_version_has_row (version, row))
+        if (ovs_version_has_row (version, row) && version->ragged != NULL)
+          hash = add_hash (hash, ovs_array_row_get_data (ovs_version_get_array (version, row)), ovs_version_get_array (version, row)->size);
+        else if (ovs_version_has_row (version, row))
           hash = add_hash (hash, version->values->data + (gsize) row * version->row_size, version->row_size);
       g_string_append_printf (text, "  version %" G_GUINT64_FORMAT "-%" G_GUINT64_FORMAT ": %u/%u %" G_GINT64_MODIFIER "x\n",
                               version->ordinal, version->until, version->n_live, version->n_rows, hash);

@@ -97,6 +97,23 @@ ovs_fold_plan_compaction (OvsFold *fold, OvsFoldAttr *attr, OvsFoldColumn *colum
   fold->work += (gsize) n * column->column->row_size;
 }
 
+/* The records are gathered, their elements stay where they are. */
+static void
+run_array_compaction (OvsCompaction *compaction, const OvsVersion *version)
+{
+  OvsArrayRow *records = (OvsArrayRow *) compaction->values->data;
+  OvsRagged *ragged = ovs_ragged_new (compaction->n);
+
+  for (guint32 i = 0; i < compaction->n; i++)
+    records[i] = *ovs_version_get_array (version, compaction->rows[i]);
+  ovs_ragged_set_flat (ragged, compaction->values, compaction->n);
+  ragged->waste = version->ragged->waste;
+  g_clear_pointer (&compaction->values, ovs_buffer_unref);
+  compaction->version = ovs_version_new (&version->schema, version->row_size, version->ordinal, compaction->layout, compaction->n,
+                                         compaction->n, NULL, NULL);
+  compaction->version->ragged = ragged;
+}
+
 void
 ovs_fold_run_compaction (OvsFoldColumn *fold_column)
 {
@@ -110,6 +127,11 @@ ovs_fold_run_compaction (OvsFoldColumn *fold_column)
   ovs_layout_unref (compaction->layout);
   compaction->layout = layout;
 
+  if (version->ragged != NULL)
+    {
+      run_array_compaction (compaction, version);
+      return;
+    }
   ovs_cpu_gather (compaction->values->data, version->values->data, compaction->rows, compaction->n, version->row_size);
   compaction->version = ovs_version_new (&version->schema, version->row_size, version->ordinal, layout, compaction->n, compaction->n,
                                          NULL, g_steal_pointer (&compaction->values));

@@ -21,7 +21,19 @@ typedef struct
   guint from_step;     /* the bytes start with part from_part of this step, */
   guint from_part;
   const OvsVersion *base; /* (nullable) on top of a copy of this */
+
+  /* Of arrays: */
+  gboolean in_place; /* on top of this itself */
+  gboolean flat;     /* part from_part is a run of all rows, whose records need not be copied */
+  gboolean repack;   /* look for buffers that are mostly dead */
+  GArray *fresh;     /* (owned) (nullable) OvsFreshChunk, chunks that become the version's own */
 } OvsFoldStep;
+
+typedef struct
+{
+  guint32 row;        /* the last of the chunk */
+  OvsBuffer *records; /* (owned) (nullable) until the chunk has it */
+} OvsFreshChunk;
 
 typedef struct _OvsCompaction OvsCompaction;
 typedef struct _FoldColumn OvsFoldColumn;
@@ -69,6 +81,10 @@ struct _OvsFold
 gboolean ovs_fold_plan_sets (OvsFold *fold, OvsFoldAttr *attr);
 /* The same with deletes among them: the entries go one by one. */
 gboolean ovs_fold_plan_entries (OvsFold *fold, OvsFoldAttr *attr, guint64 floor);
+
+/* A version of an array column: plan_version() and run_step() for records. @base: what is below, as for these. */
+gboolean ovs_fold_plan_array (OvsFold *fold, OvsFoldColumn *column, gboolean may_fold_in_place, guint s);
+void ovs_fold_run_array (OvsFold *fold, OvsFoldColumn *column, guint s);
 
 /* Lays the live rows of a column's last step out anew, if that is worth it: planned after the step, run after it,
  * published after it. */

@@ -46,6 +46,7 @@ clear_column (OvsFoldColumn *column)
     {
       g_clear_pointer (&column->steps[i].live, ovs_bits_unref);
       g_clear_pointer (&column->steps[i].version, ovs_version_unref);
+      g_clear_pointer (&column->steps[i].fresh, g_array_unref);
     }
   if (column->steps != &column->first_step)
     g_free (column->steps);
@@ -169,6 +170,50 @@ may_fold_in_place (const OvsVersion *base, gboolean keep_base, gsize size)
          ovs_buffer_is_exclusive (base->values) && base->values->capacity >= size;
 }
 
+static gboolean
+may_fold_arrays_in_place (const OvsVersion *base, gboolean keep_base)
+{
+  OvsDebugFlags flags = ovs_debug_flags ();
+
+  if (flags & OVS_DEBUG_COPY || (flags & OVS_DEBUG_RANDOM && g_random_boolean ()))
+    return FALSE;
+  return !keep_base && g_atomic_int_get (&base->refs) == 1 && g_atomic_int_get (&base->ragged->refs) == 1;
+}
+
+/* Takes @values. */
+static void
+make_version (OvsFold *fold, OvsColumn *target, OvsFoldStep *step, OvsBuffer *values)
+{
+  OvsVersion *version = !fold->context.is_peek ? g_steal_pointer (&target->spare_version) : NULL;
+
+  step->version = ovs_version_renew (version != NULL ? version : g_new (OvsVersion, 1), &target->schema, target->row_size, step->ordinal,
+                                     target->layout, step->n_rows, step->n_live,
+                                     step->live != NULL ? ovs_bits_ref (step->live) : NULL, values);
+  step->version->numbering = target->numbering;
+}
+
+/* The last part after step @previous that covers what is live makes everything before it moot. */
+static gboolean
+find_cover (OvsFoldColumn *column, gint previous, guint s)
+{
+  OvsFoldStep *step = &column->steps[s];
+
+  for (guint i = s + 1; i > (guint) (previous + 1); i--)
+    {
+      const OvsWriteSet *set = column->steps[i - 1].set;
+
+      for (guint p = set != NULL ? set->n_parts : 0; p > 0; p--)
+        if (part_covers (column, step, &set->parts[p - 1]))
+          {
+            step->base = NULL;
+            step->from_step = i - 1;
+            step->from_part = p - 1;
+            return TRUE;
+          }
+    }
+  return FALSE;
+}
+
 /* Finds where the bytes of step @s come from, after those of step @previous (-1: the current version), and makes its
  * version around them. */
 static gboolean
@@ -179,35 +224,32 @@ plan_version (OvsFold *fold, OvsFoldColumn *column, gint previous, guint s)
   const OvsVersion *base = previous >= 0 ? column->steps[previous].version : ovs_column_get_current (target);
   gsize size = (gsize) step->n_rows * target->row_size;
   OvsBuffer *values = NULL;
-  OvsVersion *version;
+  gboolean covered;
 
   step->from_step = (guint) (previous + 1);
   step->from_part = 0;
   step->base = base;
 
-  /* The last part that covers what is live makes everything before it moot. */
-  for (guint i = s + 1; i > (guint) (previous + 1) && values == NULL; i--)
+  covered = find_cover (column, previous, s);
+  if (target->schema.is_array)
     {
-      const OvsWriteSet *set = column->steps[i - 1].set;
+      gboolean in_place = !covered && previous < 0 && base != NULL && may_fold_arrays_in_place (base, column->keep_base);
 
-      for (guint p = set != NULL ? set->n_parts : 0; p > 0; p--)
+      make_version (fold, target, step, NULL);
+      return ovs_fold_plan_array (fold, column, in_place, s);
+    }
+  if (covered)
+    {
+      const OvsPart *part = &column->steps[step->from_step].set->parts[step->from_part];
+
+      if (can_become_version (fold, column, step->from_step, step->from_part, s, size))
         {
-          const OvsPart *part = &set->parts[p - 1];
-
-          if (!part_covers (column, step, part))
-            continue;
-          step->base = NULL;
-          step->from_step = i - 1;
-          step->from_part = p - 1;
-          if (can_become_version (fold, column, i - 1, p - 1, s, size))
-            {
-              values = ovs_buffer_ref (part->values);
-              step->from_part = p; /* its bytes are there */
-            }
-          else if ((values = ovs_pool_alloc (fold->context.pool, size)) == NULL)
-            return FALSE;
-          break;
+          values = ovs_buffer_ref (part->values);
+          step->from_part++; /* its bytes are there */
         }
+      else if ((values = ovs_pool_alloc (fold->context.pool, size)) == NULL)
+        return FALSE;
+      base = NULL;
     }
 
   if (values == NULL && base != NULL && base->n_rows == step->n_rows && !has_parts (column, step->from_step, 0, s))
@@ -237,11 +279,7 @@ plan_version (OvsFold *fold, OvsFoldColumn *column, gint previous, guint s)
       for (guint p = i == step->from_step ? step->from_part : 0; set != NULL && p < set->n_parts; p++)
         fold->work += (gsize) set->parts[p].n * target->row_size;
     }
-  version = !fold->context.is_peek ? g_steal_pointer (&target->spare_version) : NULL;
-  step->version = ovs_version_renew (version != NULL ? version : g_new (OvsVersion, 1), &target->schema, target->row_size, step->ordinal,
-                                     target->layout, step->n_rows, step->n_live,
-                                     step->live != NULL ? ovs_bits_ref (step->live) : NULL, values);
-  step->version->numbering = target->numbering;
+  make_version (fold, target, step, values);
   return TRUE;
 }
 
@@ -459,8 +497,14 @@ ovs_fold_run (OvsFold *fold, guint slice, guint n_slices)
         Slice rows = { slice_boundary (n_rows, slice, n_slices), slice_boundary (n_rows, slice + 1, n_slices) };
 
         for (guint i = 0; i < column->n_steps; i++)
-          if (column->steps[i].keep)
-            run_step (column, i, rows, n_slices == 1);
+          {
+            if (!column->steps[i].keep)
+              continue;
+            if (!column->column->schema.is_array)
+              run_step (column, i, rows, n_slices == 1);
+            else if (slice == 0)
+              ovs_fold_run_array (fold, column, i);
+          }
       }
 }
 
@@ -636,7 +680,7 @@ trim_changes (const OvsFold *fold, OvsAttr *attr)
     {
       const OvsVersion *current = ovs_column_get_current (attr->columns->pdata[i]);
 
-      size += current != NULL ? current->values->size : 0;
+      size += current != NULL ? (gsize) current->n_rows * current->row_size : 0;
     }
   if (budget == 0)
     budget = MAX (LEAST_CHANGE_BUDGET, size / 4);

@@ -155,6 +155,7 @@ clear_part (OvsPart *part)
 {
   g_clear_pointer (&part->rows, ovs_buffer_unref);
   g_clear_pointer (&part->values, ovs_buffer_unref);
+  g_clear_pointer (&part->heap, ovs_heap_unref);
   g_clear_pointer (&part->promise, ovs_row_promise_unref);
 }
 
@@ -188,6 +189,8 @@ ovs_write_set_freeze (const OvsWriteSet *set)
         ovs_buffer_ref (part->rows);
       if (part->promise != NULL)
         ovs_row_promise_ref (part->promise);
+      if (part->heap != NULL)
+        ovs_heap_ref (part->heap);
       ovs_buffer_ref (part->values);
     }
   return frozen;
@@ -206,7 +209,7 @@ ovs_write_set_free_frozen (OvsWriteSet *frozen)
 static gsize
 part_bytes (const OvsPart *part)
 {
-  return part->values->capacity + (part->rows != NULL ? part->rows->capacity : 0);
+  return part->values->capacity + (part->rows != NULL ? part->rows->capacity : 0) + part->heap_bytes;
 }
 
 static OvsPart *
@@ -237,7 +240,7 @@ overwrites (const OvsPart *part, guint32 first, guint32 n, OvsBuffer *rows, guin
 
 void
 ovs_write_set_add (OvsWriteSet *set, guint64 seq, guint32 first, guint32 n, OvsBuffer *rows, OvsBuffer *values,
-                   OvsRowPromise *promise, guint32 n_head_rows)
+                   OvsHeap *heap, OvsRowPromise *promise, guint32 n_head_rows)
 {
   guint n_kept = 0;
   OvsPart *part;
@@ -260,6 +263,8 @@ ovs_write_set_add (OvsWriteSet *set, guint64 seq, guint32 first, guint32 n, OvsB
   part->first = first;
   part->rows = rows;
   part->values = values;
+  part->heap = heap != NULL ? ovs_heap_ref (heap) : NULL;
+  part->heap_bytes = heap != NULL ? heap->bytes : 0;
   part->promise = promise != NULL ? ovs_row_promise_ref (promise) : NULL;
   part->capacity = 0;
   set->bytes += part_bytes (part);
@@ -289,6 +294,8 @@ ovs_write_set_reserve (OvsWriteSet *set, OvsPool *pool, guint64 seq, guint32 n, 
       part->first = 0;
       part->rows = row_buffer;
       part->values = value_buffer;
+      part->heap = NULL;
+      part->heap_bytes = 0;
       part->promise = NULL;
       part->capacity = capacity;
       set->bytes += part_bytes (part);
@@ -316,6 +323,19 @@ ovs_write_set_append (OvsWriteSet *set, guint32 n, guint32 row_size, guint32 **r
   *rows = (guint32 *) part->rows->data + part->n;
   *values = part->values->data + (gsize) part->n * row_size;
   part->n += n;
+}
+
+void
+ovs_write_set_append_heap (OvsWriteSet *set, const OvsHeap *heap)
+{
+  OvsPart *part = &set->parts[set->n_parts - 1];
+
+  if (part->heap == NULL)
+    part->heap = ovs_heap_new ();
+  for (guint i = 0; i < heap->n; i++)
+    ovs_heap_add (part->heap, ovs_buffer_ref (heap->buffers[i]));
+  part->heap_bytes += heap->bytes;
+  set->bytes += heap->bytes;
 }
 
 void

@@ -14,6 +14,7 @@
 
 #include "base/ovs-pool.h"
 #include "path/ovs-path-list.h"
+#include "tensor/ovs-array.h"
 
 typedef struct _OvsColumn OvsColumn;
 
@@ -62,7 +63,9 @@ typedef struct
   guint32 n;         /* rows */
   guint32 first;     /* row of the first, when they are a run */
   OvsBuffer *rows;   /* (owned) (nullable) guint32 row numbers; NULL: a run */
-  OvsBuffer *values; /* (owned) n rows, one after another */
+  OvsBuffer *values; /* (owned) n rows, one after another; records of arrays */
+  OvsHeap *heap;     /* (owned) (nullable) what records name; that of an open part grows */
+  gsize heap_bytes;
   OvsRowPromise *promise; /* (owned) (nullable) rows may not be there yet */
   guint32 capacity;  /* > 0: an open part, with room for so many rows, some perhaps twice */
 } OvsPart;
@@ -85,16 +88,18 @@ void ovs_write_set_free (OvsWriteSet *set);
 OvsWriteSet *ovs_write_set_freeze (const OvsWriteSet *set);
 void ovs_write_set_free_frozen (OvsWriteSet *frozen);
 
-/* Takes @rows and @values, refs @promise (nullable). @n_head_rows: no part of the set targets a row from there on. Drops the parts that the new one
+/* Takes @rows and @values, refs @heap and @promise (nullable). @n_head_rows: no part of the set targets a row from there on. Drops the parts that the new one
  * overwrites whole. */
 void ovs_write_set_add (OvsWriteSet *set, guint64 seq, guint32 first, guint32 n, OvsBuffer *rows, OvsBuffer *values,
-                        OvsRowPromise *promise, guint32 n_head_rows);
+                        OvsHeap *heap, OvsRowPromise *promise, guint32 n_head_rows);
 /* Makes sure of room for @n rows at the end of the open part; FALSE without memory. */
 gboolean ovs_write_set_reserve (OvsWriteSet *set, OvsPool *pool, guint64 seq, guint32 n, guint32 row_size);
 /* Gives back what the last ovs_write_set_reserve() added, if nothing was put there. */
 void ovs_write_set_unreserve (OvsWriteSet *set);
 /* Takes that room. The caller fills it before the stage lock is let go. */
 void ovs_write_set_append (OvsWriteSet *set, guint32 n, guint32 row_size, guint32 **rows, guint8 **values);
+/* What the records that were appended name. */
+void ovs_write_set_append_heap (OvsWriteSet *set, const OvsHeap *heap);
 
 /* What is written from here on starts a part of its own. */
 void ovs_write_set_close_part (OvsWriteSet *set);

@@ -30,6 +30,8 @@ ovs_version_renew (OvsVersion *version, const OvsSchema *schema, guint32 row_siz
   version->layout = ovs_layout_ref (layout);
   version->numbering = 0;
   version->values = values;
+  version->ragged = NULL;
+  version->packed = NULL;
   return version;
 }
 
@@ -55,6 +57,8 @@ ovs_version_retire (OvsVersion *version)
     return FALSE;
   g_clear_pointer (&version->live, ovs_bits_unref);
   ovs_layout_unref (version->layout);
-  ovs_buffer_unref (version->values);
+  g_clear_pointer (&version->values, ovs_buffer_unref);
+  g_clear_pointer (&version->ragged, ovs_ragged_unref);
+  g_clear_pointer (&version->packed, ovs_packed_rows_unref);
   return TRUE;
 }

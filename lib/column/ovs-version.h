@@ -10,6 +10,7 @@
 #include "base/ovs-pool.h"
 #include "column/ovs-bits.h"
 #include "column/ovs-layout.h"
+#include "column/ovs-ragged.h"
 #include "column/ovs-schema.h"
 
 typedef struct
@@ -24,10 +25,12 @@ typedef struct
   OvsBits *live;     /* (owned) (nullable) NULL: every row */
   OvsLayout *layout; /* (owned) */
   guint numbering;   /* of the column's rows, see there */
-  OvsBuffer *values; /* (owned) n_rows rows of row_size bytes; those of dead rows mean nothing */
+  OvsBuffer *values; /* (owned) (nullable) n_rows rows of row_size bytes; those of dead rows mean nothing; NULL for arrays */
+  OvsRagged *ragged; /* (owned) (nullable) the rows of arrays; dead ones have no elements */
+  OvsPackedRows *packed; /* (atomic) (owned) (nullable) all of them one behind another, made on first use */
 } OvsVersion;
 
-/* Takes @live and @values; refs @layout. */
+/* Takes @live and @values (nullable); refs @layout. The rows of arrays are for the caller to set. */
 OvsVersion *ovs_version_new (const OvsSchema *schema, guint32 row_size, guint64 ordinal, OvsLayout *layout, guint32 n_rows,
                              guint32 n_live, OvsBits *live, OvsBuffer *values);
 /* The same in memory that is there. */
@@ -51,6 +54,13 @@ ovs_version_get_values (const OvsVersion *version, OvsFence **ready)
 {
   *ready = version->values->ready;
   return version->values->data;
+}
+
+/* A row of an array column. */
+static inline const OvsArrayRow *
+ovs_version_get_array (const OvsVersion *version, guint32 row)
+{
+  return ovs_ragged_get_row (version->ragged, row);
 }
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (OvsVersion, ovs_version_unref)

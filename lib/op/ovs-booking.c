@@ -199,6 +199,7 @@ ovs_booking_check_schema (OvsBooking *booking, GError **error)
   OvsColumn *only = booking->only;
   const OvsSchema *schema = &booking->schema;
   guint32 token = booking->attribute;
+  char text[OVS_SCHEMA_TEXT_MAX];
   gboolean creates = FALSE;
 
   if (only != NULL)
@@ -221,11 +222,12 @@ ovs_booking_check_schema (OvsBooking *booking, GError **error)
   if (!ovs_schema_check (schema, error))
     return FALSE;
 
-  if (token == booking->stage->reserved[4] && creates && schema->semantic != OVSTAGE_SEMANTIC_TOKEN_ID)
-    return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "usd-prim-type: the semantic is %s, expected TOKEN_ID, fixed-size",
-                     ovs_semantic_get_name (schema->semantic));
-  if (token == booking->stage->reserved[5])
-    return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "usd-schemas: the payload is fixed-size, expected arrays of TOKEN_ID");
+  if (token == booking->stage->reserved[4] && creates && (schema->semantic != OVSTAGE_SEMANTIC_TOKEN_ID || schema->is_array))
+    return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "usd-prim-type: the payload is %s, semantic %s, expected fixed-size TOKEN_ID",
+                     ovs_schema_format (schema, text), ovs_semantic_get_name (schema->semantic));
+  if (token == booking->stage->reserved[5] && creates && (schema->semantic != OVSTAGE_SEMANTIC_TOKEN_ID || !schema->is_array))
+    return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "usd-schemas: the payload is %s, semantic %s, expected arrays of TOKEN_ID",
+                     ovs_schema_format (schema, text), ovs_semantic_get_name (schema->semantic));
   return TRUE;
 }
 
@@ -270,6 +272,12 @@ take_buffer (OvsBooking *booking)
   return i < G_N_ELEMENTS (booking->few) ? booking->few[i] : booking->more->pdata[i - G_N_ELEMENTS (booking->few)];
 }
 
+static gsize
+get_row_bytes (const OvsBooking *booking)
+{
+  return booking->rows.n_selected * booking->rows.row_size;
+}
+
 static gboolean
 prepare_buffer (OvsBooking *booking, gsize bytes, GError **error)
 {
@@ -288,7 +296,7 @@ can_adopt (const OvsBooking *booking)
   const OvsRows *rows = &booking->rows;
   guint bytes = rows->dtype.bits / 8;
 
-  return booking->data->take && rows->compact && rows->index_map == NULL && rows->mask == NULL && (gsize) rows->n_rows == rows->count &&
+  return booking->data->take && rows->arrays == NULL && rows->compact && rows->index_map == NULL && rows->mask == NULL && (gsize) rows->n_rows == rows->count &&
          (bytes == 0 || (bytes & (bytes - 1)) != 0 || (guintptr) rows->base % MIN (bytes, 16) == 0);
 }
 
@@ -297,17 +305,35 @@ prepare_values (OvsBooking *booking, GError **error)
 {
   OvsBuffer *buffer;
 
+  if (booking->rows.arrays != NULL && booking->rows.mask == NULL)
+    {
+      add_buffer (booking, ovs_buffer_ref (booking->rows.arrays->records));
+      return TRUE;
+    }
   if (booking->data->buffer != NULL)
     {
       add_buffer (booking, ovs_buffer_ref (booking->data->buffer));
       return TRUE;
     }
   if (!can_adopt (booking))
-    return prepare_buffer (booking, ovs_booking_get_bytes (booking), error);
+    return prepare_buffer (booking, get_row_bytes (booking), error);
   buffer = ovs_buffer_new_adopted ((gpointer) booking->rows.base, ovs_booking_get_bytes (booking), (GDestroyNotify) ovs_tensor_unref,
                                    ovs_tensor_ref (booking->rows.tensor));
   add_buffer (booking, buffer);
   return TRUE;
+}
+
+/* Nothing is to be moved into a buffer that prepare_values() gave: it holds the rows. */
+static gboolean
+is_filled (const OvsBooking *booking, const OvsBuffer *values)
+{
+  return values->origin != OVS_BUFFER_POOL || (booking->rows.arrays != NULL && values == booking->rows.arrays->records);
+}
+
+static OvsHeap *
+get_heap (const OvsBooking *booking)
+{
+  return booking->rows.arrays != NULL ? booking->rows.arrays->heap : NULL;
 }
 
 static OvsWriteSet *
@@ -333,7 +359,7 @@ stage_part (OvsBooking *booking, OvsColumn *column, guint32 first, guint32 n, Ov
   OvsWriteSet *set = ensure_set (booking, column);
   gsize before = set->bytes;
 
-  ovs_write_set_add (set, booking->write->op.id, first, n, rows, values, promise, column->n_head_rows);
+  ovs_write_set_add (set, booking->write->op.id, first, n, rows, values, get_heap (booking), promise, column->n_head_rows);
   set->structural = set->structural || structural;
   booking->stage->staged_bytes += set->bytes - before;
 }
@@ -371,10 +397,16 @@ static void
 enter_log (OvsBooking *booking)
 {
   const OvsRows *rows = &booking->rows;
+  OvsWriteSet *set = ensure_set (booking, booking->only);
   guint32 n = (guint32) rows->n_selected, *target;
   guint8 *data;
 
-  ovs_write_set_append (ensure_set (booking, booking->only), n, (guint32) rows->row_size, &target, &data);
+  ovs_write_set_append (set, n, (guint32) rows->row_size, &target, &data);
+  if (rows->arrays != NULL && rows->arrays->heap->n > 0)
+    {
+      ovs_write_set_append_heap (set, rows->arrays->heap);
+      booking->stage->staged_bytes += rows->arrays->heap->bytes;
+    }
   if (rows->mask != NULL)
     {
       ovs_rows_copy_masked (rows, 0, rows->count, data, target);
@@ -403,7 +435,7 @@ enter_plain (OvsBooking *booking)
   OvsBuffer *values = take_buffer (booking);
   OvsRowPromise *promise = NULL;
 
-  if (values->origin != OVS_BUFFER_POOL)
+  if (is_filled (booking, values))
     ;
   else if (booking->locked)
     ovs_transfer_elements (rows, values, row_numbers, binding, 0, rows->count, 0);
@@ -577,7 +609,7 @@ enter_first (OvsBooking *booking)
   for (guint32 i = 0; i < rows->count; i++)
     ovs_stage_add_live (booking->stage, booking->query->list->ids[i], 1);
   ovs_attr_note_structure (column->attr, booking->write->ordinal);
-  if (values->origin != OVS_BUFFER_POOL)
+  if (is_filled (booking, values))
     ;
   else if (booking->locked)
     ovs_rows_copy (rows, 0, rows->count, values->data);
@@ -628,10 +660,12 @@ prepare (OvsBooking *booking, GError **error)
 {
   const OvsRows *rows = &booking->rows;
 
+  if (rows->arrays != NULL && rows->arrays->records == NULL)
+    return out_of_memory (error, ovs_booking_get_bytes (booking));
   if (booking->only != NULL)
     {
-      if (booking->locked && rows->n_selected < booking->only->n_head_rows && ovs_booking_get_bytes (booking) <= LOG_LIMIT &&
-          !booking->data->take && booking->data->buffer == NULL)
+      if (booking->locked && rows->n_selected < booking->only->n_head_rows && get_row_bytes (booking) <= LOG_LIMIT &&
+          (rows->arrays != NULL || (!booking->data->take && booking->data->buffer == NULL)))
         {
           booking->way = OVS_WAY_LOG;
           return prepare_log (booking, error);
@@ -647,6 +681,20 @@ prepare (OvsBooking *booking, GError **error)
     }
   booking->way = OVS_WAY_EACH;
   return prepare_each (booking, error);
+}
+
+/* The records are entered; the elements that they name are still to be copied. */
+static void
+enter_elements_of_arrays (OvsBooking *booking)
+{
+  OvsArrays *arrays = booking->rows.arrays;
+
+  if (arrays == NULL || arrays->n_copies == 0)
+    return;
+  if (booking->locked)
+    ovs_arrays_copy (arrays, 0, arrays->n_copies);
+  else
+    booking->transfers = ovs_transfer_new_copies (booking->transfers, arrays);
 }
 
 static void
@@ -668,6 +716,7 @@ enter (OvsBooking *booking)
       enter_each (booking);
       break;
     }
+  enter_elements_of_arrays (booking);
 }
 
 void
@@ -680,7 +729,7 @@ ovs_booking_begin (OvsBooking *booking, OvsWrite *write, OvsQuery *query, const 
   booking->data = entry->data;
   booking->prim_mode = prim_mode;
   booking->locked = FALSE;
-  booking->schema = (OvsSchema){ booking->rows.dtype, FALSE, entry->data->semantic };
+  booking->schema = (OvsSchema){ booking->rows.dtype, ovs_payload_is_array (entry->data), entry->data->semantic };
   booking->attr = NULL;
   booking->only = NULL;
   booking->binding = NULL;
@@ -689,6 +738,8 @@ ovs_booking_begin (OvsBooking *booking, OvsWrite *write, OvsQuery *query, const 
   booking->more = NULL;
   booking->n_buffers = booking->next_buffer = 0;
   booking->transfers = NULL;
+  if (booking->schema.is_array)
+    ovs_rows_place (&booking->rows, booking->data, booking->stage->pool);
 }
 
 void
@@ -698,6 +749,7 @@ ovs_booking_clear (OvsBooking *booking)
     ovs_buffer_unref (take_buffer (booking));
   g_clear_pointer (&booking->more, g_ptr_array_unref);
   g_clear_pointer (&booking->binding, ovs_binding_unref);
+  g_clear_pointer (&booking->rows.arrays, ovs_arrays_unref);
   g_free (booking->state);
   g_free (booking->above);
 }

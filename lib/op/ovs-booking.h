@@ -10,6 +10,7 @@
 
 #include "op/ovs-op-private.h"
 #include "op/ovs-op-transfer.h"
+#include "tensor/ovs-array.h"
 
 /* How a write enters the write sets. */
 typedef enum
@@ -48,7 +49,7 @@ typedef struct
   OvsTransfer *transfers; /* (owned) */
 } OvsBooking;
 
-/* @booking->rows is resolved already. */
+/* @booking->rows is resolved already; the rows of arrays are placed. */
 void ovs_booking_begin (OvsBooking *booking, OvsWrite *write, OvsQuery *query, const OvsAttributeWrite *entry,
                         OvstagePrimMode prim_mode);
 void ovs_booking_clear (OvsBooking *booking);
@@ -56,7 +57,7 @@ void ovs_booking_clear (OvsBooking *booking);
 static inline gsize
 ovs_booking_get_bytes (const OvsBooking *booking)
 {
-  return booking->rows.n_selected * booking->rows.row_size;
+  return booking->rows.n_selected * booking->rows.row_size + (booking->rows.arrays != NULL ? booking->rows.arrays->heap->bytes : 0);
 }
 
 /* Stage lock held for these. What is told of a write that is going to wait. */

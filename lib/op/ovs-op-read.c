@@ -654,10 +654,20 @@ new_group (OvsRead *read, OvsTaken *taken)
   group->data_count = places != NULL ? places->data_count : binding->n;
   group->data_map = places != NULL ? places->data_map : NULL;
   group->n_tensors = version != NULL ? 1 : 0;
+  group->row_map = NULL;
+  if (group->is_array)
+    {
+      /* Each prim has a tensor of its own: the rows need not be told apart from them. */
+      group->row_map = group->data_map;
+      group->data_map = NULL;
+      group->data_count = group->n_tensors = group->prim_count;
+    }
   group->first_row = places != NULL ? places->first_row : binding->first;
   group->version = g_steal_pointer (&taken->version);
   group->places = places;
   group->tensor = NULL;
+  group->tensors = NULL;
+  group->packed = NULL;
   return group;
 }
 

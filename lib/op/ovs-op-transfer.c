@@ -19,7 +19,31 @@ ovs_transfer_new (OvsTransfer *next, const OvsRows *rows, OvsBuffer *values, Ovs
   transfer->values = ovs_buffer_ref (values);
   transfer->row_numbers = row_numbers != NULL ? ovs_buffer_ref (row_numbers) : NULL;
   transfer->binding = binding != NULL ? ovs_binding_ref (binding) : NULL;
+  transfer->arrays = rows->arrays != NULL ? ovs_arrays_ref (rows->arrays) : NULL;
   return transfer;
+}
+
+OvsTransfer *
+ovs_transfer_new_copies (OvsTransfer *next, OvsArrays *arrays)
+{
+  OvsTransfer *transfer = g_new0 (OvsTransfer, 1);
+
+  transfer->next = next;
+  transfer->arrays = ovs_arrays_ref (arrays);
+  transfer->copies = TRUE;
+  transfer->rows.count = arrays->n_copies;
+  transfer->rows.n_selected = arrays->n_copies;
+  transfer->rows.row_size = arrays->n_bytes / arrays->n_copies + 1;
+  return transfer;
+}
+
+static void
+run_elements (const OvsTransfer *transfer, guint32 first, guint32 n, gsize offset)
+{
+  if (transfer->copies)
+    ovs_arrays_copy (transfer->arrays, first, n);
+  else
+    ovs_transfer_elements (&transfer->rows, transfer->values, transfer->row_numbers, transfer->binding, first, n, offset);
 }
 
 void
@@ -77,8 +101,9 @@ ovs_transfers_run (OvsTransfer *transfers)
       OvsTransfer *transfer = transfers;
 
       transfers = transfer->next;
-      ovs_transfer_elements (&transfer->rows, transfer->values, transfer->row_numbers, transfer->binding, 0, transfer->rows.count, 0);
+      run_elements (transfer, 0, transfer->rows.count, 0);
       drop_buffers (transfer);
+      g_clear_pointer (&transfer->arrays, ovs_arrays_unref);
       if (transfer->owns_map)
         g_atomic_rc_box_release ((gpointer) transfer->rows.index_map);
       g_free (transfer);
@@ -127,24 +152,29 @@ run_slice (gpointer data)
   const OvsTransfer *transfer = slice->transfer;
   Job *job = slice->job;
 
-  ovs_transfer_elements (&transfer->rows, transfer->values, transfer->row_numbers, transfer->binding, slice->first, slice->n, slice->offset);
+  run_elements (transfer, slice->first, slice->n, slice->offset);
   for (guint i = 1; i < slice->n_transfers; i++)
     {
       transfer = transfer->next;
-      ovs_transfer_elements (&transfer->rows, transfer->values, transfer->row_numbers, transfer->binding, 0, transfer->rows.count, 0);
+      run_elements (transfer, 0, transfer->rows.count, 0);
     }
   if (!g_atomic_int_dec_and_test (&job->remaining))
     return;
 
   for (OvsTransfer *done = job->transfers; done != NULL; done = done->next)
-    drop_buffers (done);
+    {
+      drop_buffers (done);
+      if (done->arrays != NULL)
+        ovs_arrays_drop_buffers (done->arrays);
+    }
   ovs_write_end (job->write);
   while (job->transfers != NULL)
     {
       OvsTransfer *done = job->transfers;
 
       job->transfers = done->next;
-      ovs_rows_release (&done->rows); /* may run a deleter */
+      ovs_rows_release (&done->rows); /* may run a deleter, */
+      g_clear_pointer (&done->arrays, ovs_arrays_unref); /* and so may this */
       g_free (done);
     }
   ovs_op_unref (&job->write->op);

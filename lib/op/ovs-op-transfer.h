@@ -8,6 +8,7 @@
 #pragma once
 
 #include "op/ovs-op-private.h"
+#include "tensor/ovs-array.h"
 
 /* What is to be moved for one column. */
 typedef struct _OvsTransfer OvsTransfer;
@@ -21,11 +22,15 @@ struct _OvsTransfer
   OvsBuffer *row_numbers; /* (owned) (nullable) to be filled: those of the elements that the mask selects */
   OvsBinding *binding;    /* (owned) (nullable) element -> row, for row_numbers */
   OvsRowPromise *promise; /* (owned) (nullable) of row_numbers */
+  OvsArrays *arrays;      /* (owned) (nullable) what the rows are records of; */
+  gboolean copies;        /* not these are to be moved, but their elements */
 };
 
 /* Refs @values, @row_numbers and @binding. */
 OvsTransfer *ovs_transfer_new (OvsTransfer *next, const OvsRows *rows, OvsBuffer *values, OvsBuffer *row_numbers,
                                OvsBinding *binding);
+/* The elements of arrays. Refs @arrays. */
+OvsTransfer *ovs_transfer_new_copies (OvsTransfer *next, OvsArrays *arrays);
 /* Moves elements [first, first + n), of which @offset were selected before. @row_numbers: as in OvsTransfer. */
 void ovs_transfer_elements (const OvsRows *rows, OvsBuffer *values, OvsBuffer *row_numbers, const OvsBinding *binding,
                             guint32 first, guint32 n, gsize offset);

@@ -40,11 +40,12 @@ check_enums (const OvsAttributeWrite *entries, gsize n, guint64 ordinal, Ovstage
 static gboolean
 check_device (const OvstageWriteData *data, GError **error)
 {
+  const OvstageTensor *tensor = ovs_payload_get_tensor (data, 0);
   GError *local = NULL;
 
-  if (ovs_device_lookup (data->tensor->device_type, data->tensor->device_id, &local) == NULL)
+  if (ovs_device_lookup (tensor->device_type, tensor->device_id, &local) == NULL)
     {
-      g_propagate_prefixed_error (error, local, "tensor: ");
+      g_propagate_prefixed_error (error, local, data->kind == OVS_PAYLOAD_ROWS ? "tensors: " : "tensor: ");
       return FALSE;
     }
   if (data->sync_stream != 0 || data->sync_event != 0)
@@ -105,11 +106,12 @@ check_repeats (OvsStage *stage, const OvsAttributeWrite *entries, gsize n, GErro
         continue;
       if (taken == NULL)
         taken = g_hash_table_new (NULL, NULL);
-      if (was_seen (taken, entries[i].data->tensor, i, &before))
-        {
-          ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "tensor: it is handed over in entry %" G_GSIZE_FORMAT " too", before);
-          return fail_entry (error, i, n);
-        }
+      for (gsize t = 0; t < ovs_payload_n_tensors (entries[i].data); t++)
+        if (was_seen (taken, ovs_payload_get_tensor (entries[i].data, t), i, &before))
+          {
+            ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "tensor: it is handed over in entry %" G_GSIZE_FORMAT " too", before);
+            return fail_entry (error, i, n);
+          }
     }
   return TRUE;
 }

@@ -33,15 +33,23 @@ struct _OvstageReadGroup
   guint n_tensors;
   /* private to the core */
   guint32 first_row;
+  const guint32 *row_map; /* (nullable) of arrays, rows of the version; held by places */
   gpointer version; /* (owned) (nullable) NULL: of prims that lost the attribute */
   gpointer places;  /* (owned) (nullable) */
   OvstageTensor *tensor; /* (atomic) (owned) (nullable) made on first use */
+  OvstageTensor **tensors; /* (atomic) (owned) (nullable) of arrays, each (atomic) (owned) (nullable), made on first use */
+  gpointer packed;         /* (atomic) (owned) (nullable) of arrays, made on first use */
 };
 
 OvstageReadGroup *ovs_read_group_ref (OvstageReadGroup *group);
 void ovs_read_group_unref (OvstageReadGroup *group);
 /* A reference to tensor @i; NULL past the end. */
 OvstageTensor *ovs_read_group_ref_tensor (OvstageReadGroup *group, guint i);
+
+/* Of arrays: all rows one behind another, and where each begins; lent. FALSE without memory. */
+gboolean ovs_read_group_get_packed (OvstageReadGroup *group, OvstageTensor **values, OvstageTensor **offsets, GError **error);
+/* Of arrays of bytes: row @i as text. */
+char *ovs_read_group_dup_string (OvstageReadGroup *group, guint32 i, GError **error);
 
 /* The entry of the list that prim @i of the group is, offset included. */
 static inline guint32

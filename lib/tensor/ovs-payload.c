@@ -51,11 +51,51 @@ ovs_payload_dup (OvstageWriteData *payload)
     ovs_tensor_ref (copy->tensor);
   if (copy->buffer != NULL)
     ovs_buffer_ref (copy->buffer);
+  if (copy->tensors != NULL)
+    copy->tensors = g_memdup2 (copy->tensors, copy->n_rows * sizeof *copy->tensors);
+  for (gsize i = 0; copy->tensors != NULL && i < copy->n_rows; i++)
+    ovs_tensor_ref (copy->tensors[i]);
+  if (copy->offsets != NULL)
+    copy->offsets = g_memdup2 (copy->offsets, (copy->n_rows + 1) * sizeof *copy->offsets);
   if (copy->index_map != NULL)
     g_atomic_rc_box_acquire (copy->index_map);
   if (copy->mask != NULL)
     g_atomic_rc_box_acquire (copy->mask);
   return copy;
+}
+
+OvstageWriteData *
+ovs_payload_new_rows (OvstageTensor *const *tensors, gsize n, gboolean take)
+{
+  OvstageWriteData *payload = take ? ovs_payload_new_take (NULL) : ovs_payload_new (NULL);
+
+  payload->kind = OVS_PAYLOAD_ROWS;
+  payload->tensors = g_new (OvstageTensor *, n);
+  payload->n_rows = n;
+  for (gsize i = 0; i < n; i++)
+    payload->tensors[i] = tensors[i] != NULL ? ovs_tensor_ref (tensors[i]) : NULL;
+  return payload;
+}
+
+OvstageWriteData *
+ovs_payload_new_packed (OvstageTensor *tensor, gboolean take)
+{
+  OvstageWriteData *payload = take ? ovs_payload_new_take (tensor) : ovs_payload_new (tensor);
+
+  payload->kind = OVS_PAYLOAD_PACKED;
+  return payload;
+}
+
+OvstageWriteData *
+ovs_payload_new_ragged (OvstageTensor *values, const guint64 *offsets, gsize n, gboolean take)
+{
+  OvstageWriteData *payload = take ? ovs_payload_new_take (values) : ovs_payload_new (values);
+
+  payload->kind = OVS_PAYLOAD_RAGGED;
+  payload->offsets = g_new (guint64, n + 1);
+  memcpy (payload->offsets, offsets, (n + 1) * sizeof *offsets);
+  payload->n_rows = n;
+  return payload;
 }
 
 OvstageWriteData *
@@ -102,6 +142,10 @@ ovs_payload_unref (OvstageWriteData *payload)
 
   g_clear_pointer (&payload->tensor, ovs_tensor_unref);
   g_clear_pointer (&payload->buffer, ovs_buffer_unref);
+  for (gsize i = 0; payload->tensors != NULL && i < payload->n_rows; i++)
+    g_clear_pointer (&payload->tensors[i], ovs_tensor_unref);
+  g_free (payload->tensors);
+  g_free (payload->offsets);
   release_shared (payload->index_map);
   release_shared (payload->mask);
   g_free (payload);
@@ -147,17 +191,17 @@ n_row_elements (const OvstageTensor *tensor)
 /* Where the values of the rows are: base, strides and the axes within a row.
  * Everything is counted in bits first; a step or run that is not whole bytes
  * cannot be addressed, and FALSE says so. */
-static gboolean
-plan_source (const OvstageTensor *tensor, OvsRows *rows)
+gboolean
+ovs_rows_plan (const OvstageTensor *tensor, gboolean whole, OvsRows *rows)
 {
   gint64 element_bits = ovs_dtype_row_bits (tensor->dtype);
   gint64 run = element_bits;
-  gint64 row_bits = element_bits * n_row_elements (tensor);
+  gint64 row_bits = element_bits * (whole ? ovs_tensor_n_elements (tensor) : n_row_elements (tensor));
   gint64 row_stride;
   gint n_inner = 0;
 
   rows->base = tensor->data;
-  rows->n_rows = tensor->ndim > 0 ? tensor->shape[0] : 1;
+  rows->n_rows = tensor->ndim > 0 && !whole ? tensor->shape[0] : 1;
   row_stride = row_bits;
 
   if (row_bits > 0 && rows->n_rows > 0)
@@ -167,7 +211,7 @@ plan_source (const OvstageTensor *tensor, OvsRows *rows)
 
       /* Innermost first. Axes that continue the run join it; the others are kept,
        * merged with the one before where their steps allow. */
-      for (gint i = tensor->ndim - 1; i > 0; i--)
+      for (gint i = tensor->ndim - 1; i >= (whole ? 0 : 1); i--)
         {
           gint64 extent = tensor->shape[i];
           gint64 step = tensor->strides[i] * element_bits;
@@ -226,18 +270,36 @@ plan_source (const OvstageTensor *tensor, OvsRows *rows)
   return TRUE;
 }
 
-gboolean
-ovs_payload_check_form (const OvstageWriteData *payload, GError **error)
+/* What messages call a tensor. */
+static const char *
+name_tensor (const OvstageWriteData *payload, gsize i, char *text, gsize size)
 {
-  const OvstageTensor *tensor = payload->tensor;
-  char text[OVS_DTYPE_TEXT_MAX];
-  gsize n_bytes;
+  if (payload->kind != OVS_PAYLOAD_ROWS)
+    return "tensor";
+  g_snprintf (text, (gulong) size, "tensors[%" G_GSIZE_FORMAT "]", i);
+  return text;
+}
 
-  /* W2 */
-  if (tensor == NULL)
-    return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "tensor: none given, expected one");
+/* W2 */
+static gboolean
+check_tensors (const OvstageWriteData *payload, GError **error)
+{
+  char name[32];
 
-  /* W11 */
+  if (ovs_payload_n_tensors (payload) == 0)
+    return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, payload->kind == OVS_PAYLOAD_ROWS
+                     ? "tensors: none given, expected one for each row"
+                     : "tensor: none given, expected one");
+  for (gsize i = 0; payload->kind == OVS_PAYLOAD_ROWS && i < payload->n_rows; i++)
+    if (payload->tensors[i] == NULL)
+      return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "%s: none given, expected one", name_tensor (payload, i, name, sizeof name));
+  return TRUE;
+}
+
+/* W11 */
+static gboolean
+check_selection (const OvstageWriteData *payload, GError **error)
+{
   if (payload->index_map != NULL && payload->mask != NULL)
     return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "index_map and mask: both given, expected one at most");
   if ((payload->index_map != NULL || payload->mask != NULL) && payload->count == 0)
@@ -251,35 +313,114 @@ ovs_payload_check_form (const OvstageWriteData *payload, GError **error)
     return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT,
                      "mask has %" G_GSIZE_FORMAT " words, expected at least %" G_GUINT64_FORMAT " for count %u",
                      payload->n_mask_words, n_words_for (payload->count), payload->count);
+  return TRUE;
+}
 
-  /* W24 */
-  if (!ovs_tensor_check (tensor, "tensor", &n_bytes, error))
+/* W25. The rows of a packed payload are known when it is resolved. */
+static gboolean
+check_bits (const OvstageWriteData *payload, const OvstageTensor *tensor, const char *what, GError **error)
+{
+  char text[OVS_DTYPE_TEXT_MAX];
+  gint64 row_elements = payload->kind == OVS_PAYLOAD_FIXED ? n_row_elements (tensor) : ovs_tensor_n_elements (tensor);
+  OvsRows rows;
+
+  if (tensor->dtype.bits % 8 == 0)
+    return TRUE;
+  ovs_dtype_format (tensor->dtype, text);
+  if (tensor->flags & OVS_TENSOR_SUBBYTE_PADDED)
+    return ovs_fail (error, OVSTAGE_ERROR_NOT_SUPPORTED, "%s: elements of %s are padded to whole bytes, expected packed ones",
+                     what, text);
+  if (payload->kind != OVS_PAYLOAD_PACKED && payload->kind != OVS_PAYLOAD_RAGGED &&
+      (ovs_dtype_row_bits (tensor->dtype) * (guint64) row_elements) % 8 != 0)
+    return ovs_fail (error, OVSTAGE_ERROR_NOT_SUPPORTED, "%s: a row of %" G_GINT64_FORMAT " x %s is not a whole number of bytes",
+                     what, row_elements, text);
+  if (ovs_payload_is_array (payload) && ovs_tensor_is_compact (tensor))
+    return TRUE;
+  if (!ovs_rows_plan (tensor, ovs_payload_is_array (payload), &rows))
+    return ovs_fail (error, OVSTAGE_ERROR_NOT_SUPPORTED, "%s: the strides of %s lead to elements that do not begin at a byte", what,
+                     text);
+  return TRUE;
+}
+
+/* Tensors of one write are alike. */
+static gboolean
+check_alike (const OvstageWriteData *payload, GError **error)
+{
+  const OvstageTensor *first = ovs_payload_get_tensor (payload, 0);
+  char found[OVS_DTYPE_TEXT_MAX], wanted[OVS_DTYPE_TEXT_MAX];
+
+  for (gsize i = 1; i < ovs_payload_n_tensors (payload); i++)
+    {
+      const OvstageTensor *tensor = payload->tensors[i];
+
+      if (!ovs_dtype_equal (tensor->dtype, first->dtype))
+        return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "tensors[%" G_GSIZE_FORMAT "] is %s, expected %s as of tensors[0]", i,
+                         ovs_dtype_format (tensor->dtype, found), ovs_dtype_format (first->dtype, wanted));
+      if (tensor->device_type != first->device_type || tensor->device_id != first->device_id)
+        return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT,
+                         "tensors[%" G_GSIZE_FORMAT "] is on device (%d, %d), expected (%d, %d) as of tensors[0]", i,
+                         tensor->device_type, tensor->device_id, first->device_type, first->device_id);
+    }
+  return TRUE;
+}
+
+static gboolean
+check_offsets (const OvstageWriteData *payload, GError **error)
+{
+  guint64 n = (guint64) ovs_tensor_n_elements (payload->tensor);
+  char text[OVS_DTYPE_TEXT_MAX];
+
+  for (gsize i = 0; i <= payload->n_rows; i++)
+    {
+      guint64 bits = payload->offsets[i] * ovs_dtype_row_bits (payload->tensor->dtype);
+
+      if (payload->offsets[i] > n || (i > 0 && payload->offsets[i] < payload->offsets[i - 1]))
+        return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT,
+                         "offsets[%" G_GSIZE_FORMAT "] is %" G_GUINT64_FORMAT ", expected %" G_GUINT64_FORMAT " to %" G_GUINT64_FORMAT, i,
+                         payload->offsets[i], i > 0 ? payload->offsets[i - 1] : 0, n);
+      if (bits % 8 != 0)
+        return ovs_fail (error, OVSTAGE_ERROR_NOT_SUPPORTED, "offsets[%" G_GSIZE_FORMAT "]: %" G_GUINT64_FORMAT
+                         " x %s is not a whole number of bytes",
+                         i, payload->offsets[i], ovs_dtype_format (payload->tensor->dtype, text));
+    }
+  return TRUE;
+}
+
+gboolean
+ovs_payload_check_form (const OvstageWriteData *payload, GError **error)
+{
+  gsize n = ovs_payload_n_tensors (payload);
+  gboolean odd = FALSE, missing = FALSE;
+  char name[32];
+
+  if (!check_tensors (payload, error) || !check_selection (payload, error))
     return FALSE;
 
-  /* W25 */
-  if (tensor->dtype.bits % 8 != 0)
+  /* W24 */
+  for (gsize i = 0; i < n; i++)
     {
-      OvsRows rows;
-      gint64 row_elements = n_row_elements (tensor);
+      const OvstageTensor *tensor = ovs_payload_get_tensor (payload, i);
 
-      ovs_dtype_format (tensor->dtype, text);
-      if (tensor->flags & OVS_TENSOR_SUBBYTE_PADDED)
-        return ovs_fail (error, OVSTAGE_ERROR_NOT_SUPPORTED,
-                         "tensor: elements of %s are padded to whole bytes, expected packed ones", text);
-      if ((ovs_dtype_row_bits (tensor->dtype) * (guint64) row_elements) % 8 != 0)
-        return ovs_fail (error, OVSTAGE_ERROR_NOT_SUPPORTED,
-                         "tensor: a row of %" G_GINT64_FORMAT " x %s is not a whole number of bytes", row_elements, text);
-      if (!plan_source (tensor, &rows))
-        return ovs_fail (error, OVSTAGE_ERROR_NOT_SUPPORTED,
-                         "tensor: the strides of %s lead to elements that do not begin at a byte", text);
+      if (!ovs_tensor_check (tensor, "tensor", NULL, NULL))
+        return ovs_tensor_check (tensor, name_tensor (payload, i, name, sizeof name), NULL, error);
+      odd = odd || tensor->dtype.bits % 8 != 0;
+      missing = missing || tensor->data == NULL;
     }
-
+  for (gsize i = 0; odd && i < n; i++)
+    if (!check_bits (payload, ovs_payload_get_tensor (payload, i), name_tensor (payload, i, name, sizeof name), error))
+      return FALSE;
   /* W26 */
-  if (tensor->data == NULL && n_bytes > 0)
-    return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "tensor: data is NULL, expected %" G_GSIZE_FORMAT " bytes",
-                     n_bytes);
+  for (gsize i = 0; missing && i < n; i++)
+    {
+      const OvstageTensor *tensor = ovs_payload_get_tensor (payload, i);
+      gsize n_bytes;
 
-  return TRUE;
+      ovs_tensor_check (tensor, "tensor", &n_bytes, NULL);
+      if (tensor->data == NULL && n_bytes > 0)
+        return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "%s: data is NULL, expected %" G_GSIZE_FORMAT " bytes",
+                         name_tensor (payload, i, name, sizeof name), n_bytes);
+    }
+  return check_alike (payload, error) && (payload->kind != OVS_PAYLOAD_RAGGED || check_offsets (payload, error));
 }
 
 #ifdef __clang__
@@ -337,22 +478,9 @@ count_bits (const guint64 *words, guint32 count)
   return n;
 }
 
-gboolean
-ovs_payload_resolve (const OvstageWriteData *payload, gsize n_prims, OvsRows *rows, GError **error)
+static gboolean
+check_count (guint64 count, gsize n_prims, GError **error)
 {
-  OvstageTensor *tensor = payload->tensor;
-  gint64 n_rows = tensor->ndim > 0 ? tensor->shape[0] : 1;
-  gint64 lanes = tensor->dtype.lanes * n_row_elements (tensor);
-  guint64 count = payload->count > 0 ? payload->count : n_prims;
-  gsize position;
-
-  /* W6, and W14: a mask does not change that there is a row for every element. */
-  if (payload->index_map == NULL && (guint64) n_rows != count)
-    return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT,
-                     "tensor: %" G_GINT64_FORMAT " rows for %" G_GUINT64_FORMAT
-                     " elements (%s): without an index map both must agree",
-                     n_rows, count, payload->count > 0 ? "count" : "prims of the query");
-
   /* W10 */
   if (count > n_prims)
     return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT,
@@ -361,14 +489,115 @@ ovs_payload_resolve (const OvstageWriteData *payload, gsize n_prims, OvsRows *ro
   if (count > G_MAXUINT32)
     return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "the query has %" G_GUINT64_FORMAT " prims, expected at most %u",
                      count, G_MAXUINT32);
+  return TRUE;
+}
 
-  /* W12 */
-  if (payload->index_map != NULL && n_rows <= G_MAXUINT32 &&
-      find_above (payload->index_map, (gsize) count, (guint32) n_rows, &position))
+/* W12 */
+static gboolean
+check_index_map (const OvstageWriteData *payload, guint64 count, gint64 limit, const char *of_what, GError **error)
+{
+  gsize position;
+
+  if (payload->index_map == NULL || limit > G_MAXUINT32 || !find_above (payload->index_map, (gsize) count, (guint32) limit, &position))
+    return TRUE;
+  return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT,
+                   "index_map[%" G_GSIZE_FORMAT "] is %u, expected below %" G_GINT64_FORMAT " (%s)", position,
+                   payload->index_map[position], limit, of_what);
+}
+
+static void
+set_selection (const OvstageWriteData *payload, guint32 count, OvsRows *rows)
+{
+  rows->count = count;
+  rows->arrays = NULL;
+  rows->index_map = payload->index_map;
+  rows->mask = payload->mask;
+  rows->n_selected = payload->mask != NULL ? count_bits (payload->mask, rows->count) : rows->count;
+  /* A mask that selects everything is none, which leaves the quick ways open. */
+  if (rows->n_selected == rows->count)
+    rows->mask = NULL;
+}
+
+/* W16. Gives the number of rows; 0: they do not come out even. */
+static gint64
+count_packed (const OvstageWriteData *payload, guint64 count, GError **error)
+{
+  const OvstageTensor *tensor = payload->tensor;
+  const char *source = payload->index_map != NULL ? "the highest entry of the index map, plus 1"
+                       : payload->count > 0      ? "count"
+                                                 : "prims of the query";
+  gint64 n = ovs_tensor_n_elements (tensor), n_rows = (gint64) count;
+  char text[OVS_DTYPE_TEXT_MAX];
+
+  if (payload->index_map != NULL)
+    {
+      guint32 highest = 0;
+
+      for (guint64 i = 0; i < count; i++)
+        highest = MAX (highest, payload->index_map[i]);
+      n_rows = (gint64) highest + 1;
+    }
+  if (n % n_rows != 0)
+    ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT,
+              "tensor: %" G_GINT64_FORMAT " elements do not divide evenly into %" G_GINT64_FORMAT " rows (%s)", n, n_rows, source);
+  else if ((guint64) (n / n_rows) * ovs_dtype_row_bits (tensor->dtype) % 8 != 0)
+    ovs_fail (error, OVSTAGE_ERROR_NOT_SUPPORTED, "tensor: a row of %" G_GINT64_FORMAT " x %s is not a whole number of bytes",
+              n / n_rows, ovs_dtype_format (tensor->dtype, text));
+  else
+    return n_rows;
+  return 0;
+}
+
+/* Rows are records: where they are is found out by ovs_rows_place(). */
+static gboolean
+resolve_arrays (const OvstageWriteData *payload, gsize n_prims, OvsRows *rows, GError **error)
+{
+  guint64 count = payload->count > 0 ? payload->count : n_prims;
+  const char *unit = payload->kind == OVS_PAYLOAD_ROWS ? "tensors" : "rows";
+  gint64 n_rows = (gint64) payload->n_rows;
+
+  if (!check_count (count, n_prims, error))
+    return FALSE;
+  if (payload->kind == OVS_PAYLOAD_PACKED)
+    n_rows = count_packed (payload, count, error);
+  else if (!check_index_map (payload, count, n_rows, unit, error))
+    return FALSE;
+  if (payload->kind == OVS_PAYLOAD_PACKED && n_rows == 0)
+    return FALSE;
+  /* W31 */
+  if (payload->index_map == NULL && (guint64) n_rows != count)
     return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT,
-                     "index_map[%" G_GSIZE_FORMAT "] is %u, expected below %" G_GINT64_FORMAT " (rows)", position,
-                     payload->index_map[position], n_rows);
+                     "%" G_GINT64_FORMAT " %s for %" G_GUINT64_FORMAT " elements (%s): without an index map both must agree", n_rows, unit,
+                     count, payload->count > 0 ? "count" : "prims of the query");
 
+  set_selection (payload, (guint32) count, rows);
+  rows->dtype = ovs_payload_get_tensor (payload, 0)->dtype;
+  rows->tensor = NULL;
+  rows->n_rows = n_rows;
+  rows->base = NULL;
+  rows->row_size = rows->item_size = OVS_ARRAY_ROW_SIZE;
+  rows->row_stride = OVS_ARRAY_ROW_SIZE;
+  rows->row_compact = rows->compact = TRUE;
+  rows->n_inner = 0;
+  return TRUE;
+}
+
+static gboolean
+resolve_fixed (const OvstageWriteData *payload, gsize n_prims, OvsRows *rows, GError **error)
+{
+  OvstageTensor *tensor = payload->tensor;
+  gint64 n_rows = tensor->ndim > 0 ? tensor->shape[0] : 1;
+  gint64 lanes = tensor->dtype.lanes * n_row_elements (tensor);
+  guint64 count = payload->count > 0 ? payload->count : n_prims;
+
+  /* W6, and W14: a mask does not change that there is a row for every element. */
+  if (payload->index_map == NULL && (guint64) n_rows != count)
+    return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT,
+                     "tensor: %" G_GINT64_FORMAT " rows for %" G_GUINT64_FORMAT
+                     " elements (%s): without an index map both must agree",
+                     n_rows, count, payload->count > 0 ? "count" : "prims of the query");
+  if (!check_count (count, n_prims, error) || !check_index_map (payload, count, n_rows, "rows", error))
+    return FALSE;
   /* W31 */
   if (lanes <= 0 || lanes > G_MAXUINT16)
     return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT,
@@ -376,24 +605,26 @@ ovs_payload_resolve (const OvstageWriteData *payload, gsize n_prims, OvsRows *ro
                      " lanes, expected 1 to 65535",
                      tensor->dtype.lanes, n_row_elements (tensor), lanes);
 
-  plan_source (tensor, rows);
+  ovs_rows_plan (tensor, FALSE, rows);
+  set_selection (payload, (guint32) count, rows);
   rows->dtype = tensor->dtype;
   rows->dtype.lanes = (guint16) lanes;
-  rows->count = (guint32) count;
   rows->tensor = tensor;
-  rows->index_map = payload->index_map;
-  rows->mask = payload->mask;
-  rows->n_selected = payload->mask != NULL ? count_bits (payload->mask, rows->count) : rows->count;
-  /* A mask that selects everything is none, which leaves the quick ways open. */
-  if (rows->n_selected == rows->count)
-    rows->mask = NULL;
   return TRUE;
+}
+
+gboolean
+ovs_payload_resolve (const OvstageWriteData *payload, gsize n_prims, OvsRows *rows, GError **error)
+{
+  return ovs_payload_is_array (payload) ? resolve_arrays (payload, n_prims, rows, error)
+                                        : resolve_fixed (payload, n_prims, rows, error);
 }
 
 void
 ovs_rows_hold (OvsRows *rows)
 {
-  ovs_tensor_ref (rows->tensor);
+  if (rows->tensor != NULL)
+    ovs_tensor_ref (rows->tensor);
   if (rows->index_map != NULL)
     g_atomic_rc_box_acquire ((gpointer) rows->index_map);
   if (rows->mask != NULL)
@@ -561,6 +792,67 @@ copy_inner (const OvsRows *rows, const guint32 *map, gsize first, gsize n, guint
       gint64 row = map != NULL ? (gint64) map[i] : (gint64) (first + i);
 
       dst = copy_row (rows, rows->base + row * rows->row_stride, dst);
+    }
+}
+
+void
+ovs_rows_copy_bytes (const OvsRows *rows, gsize first, gsize n, guint8 *dst)
+{
+  gint64 at[OVS_MAX_DIMS + 1];
+  gsize item, skip;
+  const guint8 *src = rows->base;
+  gint n_axes = rows->n_inner + 1;
+
+  if (n == 0)
+    return;
+  if (rows->compact)
+    {
+      if (ovs_copy_is_large (n))
+        ovs_copy_large (dst, src + first, n);
+      else
+        memcpy (dst, src + first, n);
+      return;
+    }
+
+  /* Axis 0 is that of the rows. Where the first byte is, counted in runs and bytes within one. */
+  item = first / rows->item_size;
+  skip = first % rows->item_size;
+  for (gint axis = n_axes - 1; axis >= 0; axis--)
+    {
+      gsize extent = axis > 0 ? (gsize) rows->inner_extent[axis - 1] : (gsize) rows->n_rows;
+      gint64 stride = axis > 0 ? rows->inner_stride[axis - 1] : rows->row_stride;
+
+      at[axis] = (gint64) (item % extent);
+      item /= extent;
+      src += at[axis] * stride;
+    }
+
+  for (;;)
+    {
+      gint axis = n_axes - 1;
+      gint64 extent = axis > 0 ? rows->inner_extent[axis - 1] : rows->n_rows;
+      gint64 stride = axis > 0 ? rows->inner_stride[axis - 1] : rows->row_stride;
+      gsize n_runs = 1, size = MIN (rows->item_size - skip, n);
+
+      if (size == rows->item_size)
+        n_runs = MIN ((gsize) (extent - at[axis]), n / size);
+      copy_run (dst, src + skip, n_runs, stride, size);
+      dst += n_runs * size;
+      n -= n_runs * size;
+      if (n == 0)
+        return;
+      skip = 0;
+      src += (gint64) n_runs * stride;
+      at[axis] += (gint64) n_runs;
+      while (at[axis] == extent)
+        {
+          src -= stride * extent;
+          at[axis--] = 0;
+          extent = axis > 0 ? rows->inner_extent[axis - 1] : rows->n_rows;
+          stride = axis > 0 ? rows->inner_stride[axis - 1] : rows->row_stride;
+          at[axis]++;
+          src += stride;
+        }
     }
 }
 

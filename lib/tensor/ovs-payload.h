@@ -15,6 +15,9 @@
 typedef enum
 {
   OVS_PAYLOAD_FIXED,
+  OVS_PAYLOAD_ROWS,   /* array attribute, one tensor per row */
+  OVS_PAYLOAD_PACKED, /* array attribute, rows of equal length in one tensor */
+  OVS_PAYLOAD_RAGGED, /* array attribute, rows of any length in one tensor */
 } OvsPayloadKind;
 
 struct _OvstageWriteData
@@ -22,8 +25,11 @@ struct _OvstageWriteData
   gint refs; /* (atomic) */
   OvsPayloadKind kind;
   gboolean take;         /* the memory was handed over: it may become the store's */
-  OvstageTensor *tensor; /* (owned) */
+  OvstageTensor *tensor; /* (owned) (nullable) NULL for one tensor per row */
   OvsBuffer *buffer;     /* (owned) (nullable) memory of the store that the tensor, compact and without map or mask, begins */
+  OvstageTensor **tensors; /* (owned) (nullable) those of the rows */
+  guint64 *offsets;      /* (owned) (nullable) of ragged rows, in elements of the tensor: n_rows + 1 */
+  gsize n_rows;          /* of tensors or offsets */
   guint32 count;         /* 0: every prim of the query */
   guint32 *index_map;    /* (owned) (nullable) g_atomic_rc_box */
   gsize n_index_map;
@@ -34,6 +40,10 @@ struct _OvstageWriteData
   guint64 sync_event;
 };
 
+/* Rows of array attributes are records, see ovs-array.h. */
+#define OVS_ARRAY_ROW_SIZE (3 * sizeof (gpointer))
+typedef struct _OvsArrays OvsArrays;
+
 /* The rows of a payload for a query of some length. Borrows from the payload
  * unless ovs_rows_hold() was called. */
 typedef struct
@@ -42,7 +52,8 @@ typedef struct
   gsize row_size;        /* bytes, > 0 */
   guint32 count;         /* logical elements */
   gint64 n_rows;         /* rows in the source */
-  OvstageTensor *tensor;
+  OvstageTensor *tensor; /* (nullable) NULL for arrays */
+  OvsArrays *arrays;     /* (nullable) of arrays, once they are placed: the rows are records from then on */
   const guint32 *index_map; /* (nullable) count entries, all below n_rows */
   const guint64 *mask;      /* (nullable) ceil (count / 64) words; NULL too when all of them are selected */
   gsize n_selected;         /* elements the mask selects; count without one */
@@ -64,16 +75,46 @@ OvstageWriteData *ovs_payload_new_take (OvstageTensor *tensor);
 OvstageWriteData *ovs_payload_new_buffer (OvstageTensor *tensor, OvsBuffer *buffer);
 /* The same rows, map and mask, whatever is set on @payload later. */
 OvstageWriteData *ovs_payload_dup (OvstageWriteData *payload);
+/* Rows of an array attribute: one tensor each; of equal length in one tensor; or row i the elements from @offsets[i] to
+ * @offsets[i + 1] of a tensor. @n: rows. Tensors are referenced, offsets copied. @take: the memory is handed over. */
+OvstageWriteData *ovs_payload_new_rows (OvstageTensor *const *tensors, gsize n, gboolean take);
+OvstageWriteData *ovs_payload_new_packed (OvstageTensor *tensor, gboolean take);
+OvstageWriteData *ovs_payload_new_ragged (OvstageTensor *values, const guint64 *offsets, gsize n, gboolean take);
 OvstageWriteData *ovs_payload_ref (OvstageWriteData *payload);
 void ovs_payload_unref (OvstageWriteData *payload);
 /* NULL clears; an empty map is kept, and refused by the form check. The same for masks. */
 void ovs_payload_set_index_map (OvstageWriteData *payload, const guint32 *map, gsize n);
 void ovs_payload_set_mask (OvstageWriteData *payload, const guint64 *words, gsize n);
 
-/* W2, W11, W24, W25, W26 in that order. Devices (W27, W32) are looked up by the caller right after. */
+static inline gboolean
+ovs_payload_is_array (const OvstageWriteData *payload)
+{
+  return payload->kind != OVS_PAYLOAD_FIXED;
+}
+
+static inline gsize
+ovs_payload_n_tensors (const OvstageWriteData *payload)
+{
+  return payload->kind == OVS_PAYLOAD_ROWS ? payload->n_rows : payload->tensor != NULL;
+}
+
+static inline OvstageTensor *
+ovs_payload_get_tensor (const OvstageWriteData *payload, gsize i)
+{
+  return payload->kind == OVS_PAYLOAD_ROWS ? payload->tensors[i] : payload->tensor;
+}
+
+/* W2, W11, W24, W25, W26 in that order, then that all tensors are of one data type and device. Devices (W27, W32) are looked up by the caller right after. */
 gboolean ovs_payload_check_form (const OvstageWriteData *payload, GError **error);
-/* W3 to W6, W10, W12, W31 in that order, for a query of @n_prims. The payload passed the form check. */
+/* W3 to W6, W10, W12, W16, W31 in that order, for a query of @n_prims. The payload passed the form check. What an array
+ * payload is resolved to needs ovs_rows_place() before anything is copied. */
 gboolean ovs_payload_resolve (const OvstageWriteData *payload, gsize n_prims, OvsRows *rows, GError **error);
+
+/* How the elements of a tensor lie in memory, without a look at maps and masks: its first axis is that of rows, or it is one
+ * row, @whole. FALSE: some do not begin at a byte. */
+gboolean ovs_rows_plan (const OvstageTensor *tensor, gboolean whole, OvsRows *rows);
+/* @n bytes of a planned tensor from the @first on, as if its elements lay one behind another. */
+void ovs_rows_copy_bytes (const OvsRows *rows, gsize first, gsize n, guint8 *dst);
 
 /* References to tensor, map and mask, so that the rows outlive the payload and its setters. */
 void ovs_rows_hold (OvsRows *rows);
