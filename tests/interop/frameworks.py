@@ -5,7 +5,6 @@
 What a library lacks is written down here, so that the tests fail as soon as it learns it, or as something is lost.
 """
 
-import ctypes
 import os
 import sys
 import tempfile
@@ -25,7 +24,7 @@ import tvm_ffi
 import warp
 
 import ovstage
-from support import Producer, exchange_of
+from support import Producer, steal
 
 jax.config.update("jax_enable_x64", True)
 warp.config.quiet = True
@@ -199,17 +198,10 @@ class Strict(Framework):
 
 FRAMEWORKS = [framework() for framework in (Numpy, Jax, Warp, TvmFfi, TvmFfiTable, Arrow, Strict)]
 
-_table = exchange_of(ovstage.ManagedDLTensor)
-
-
 def tensor_of(array, **kwargs):
     """A ManagedDLTensor over the memory of a numpy array, strides and all, and the Producer that tells of its end."""
     producer = Producer(array, **kwargs)
-    out = ctypes.c_void_p()
-    _table.to_object(producer.address(), ctypes.byref(out))
-    tensor = ctypes.cast(out, ctypes.py_object).value
-    ctypes.pythonapi.Py_DecRef(ctypes.py_object(tensor))
-    return tensor, producer
+    return steal(producer.address()), producer
 
 
 class Record:

@@ -3,6 +3,9 @@
 """What the tests of the Python package share."""
 
 import ctypes
+import gc
+import os
+import sys
 import unittest
 import warnings
 
@@ -74,15 +77,15 @@ class DLPackExchangeAPI(ctypes.Structure):
     ]
 
 
-_new_capsule = ctypes.pythonapi.PyCapsule_New
-_new_capsule.restype = ctypes.py_object
-_new_capsule.argtypes = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
-_get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
-_get_pointer.restype = ctypes.c_void_p
-_get_pointer.argtypes = (ctypes.py_object, ctypes.c_char_p)
-_get_name = ctypes.pythonapi.PyCapsule_GetName
-_get_name.restype = ctypes.c_char_p
-_get_name.argtypes = (ctypes.py_object,)
+def _python(name, result, *arguments):
+    # Others change the prototypes of ctypes.pythonapi, which all of a process share.
+    return ctypes.PYFUNCTYPE(result, *arguments)((name, ctypes.pythonapi))
+
+
+_new_capsule = _python("PyCapsule_New", ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+_get_pointer = _python("PyCapsule_GetPointer", ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
+_get_name = _python("PyCapsule_GetName", ctypes.c_char_p, ctypes.py_object)
+_unref = _python("Py_DecRef", None, ctypes.py_object)
 
 EXCHANGE = b"dlpack_exchange_api"
 VERSIONED = b"dltensor_versioned"
@@ -102,6 +105,15 @@ def capsule_name(object):
 
 def exchange_of(type):
     return DLPackExchangeAPI.from_address(_get_pointer(type.__dlpack_c_exchange_api__, EXCHANGE))
+
+
+def steal(pointer):
+    """A ManagedDLTensor that our table makes of the struct at an address, and takes."""
+    out = ctypes.c_void_p()
+    exchange_of(ovstage.ManagedDLTensor).to_object(pointer, ctypes.byref(out))
+    tensor = ctypes.cast(out, ctypes.py_object).value
+    _unref(tensor)
+    return tensor
 
 
 def versioned_of(capsule):
@@ -240,3 +252,23 @@ class StageCase(unittest.TestCase):
         self.assertFalse(operation.ok)
         self.assertIs(operation.status, code)
         self.assertEqual(operation.error_message(), caught.exception.message)
+
+
+def resident():
+    """Resident bytes of this process."""
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+class GrowthCase(StageCase):
+    def assert_no_growth(self, once, n=10_000, limit=2 << 20):
+        """Runs a loop body n times: after a first tenth the process stays as large as it is."""
+        for i in range(n // 10):
+            once(i)
+        gc.collect()
+        before, blocks = resident(), sys.getallocatedblocks()
+        for i in range(n // 10, n):
+            once(i)
+        gc.collect()
+        self.assertLess(sys.getallocatedblocks() - blocks, 200)
+        self.assertLess(resident() - before, limit)

@@ -24,6 +24,7 @@ from support import (
     capsule,
     capsule_name,
     exchange_of,
+    steal,
 )
 from support import DLTensor as CTensor
 
@@ -41,11 +42,7 @@ def delete(pointer):
 
 def take(producer):
     """A ManagedDLTensor made by our table of what a Producer gives."""
-    out, managed = ctypes.c_void_p(), ctypes.c_void_p(producer.address())
-    ours.to_object(managed, ctypes.byref(out))
-    tensor = ctypes.cast(out, ctypes.py_object).value
-    ctypes.pythonapi.Py_DecRef(ctypes.py_object(tensor))
-    return tensor
+    return steal(producer.address())
 
 
 class Ours(StageCase):
@@ -137,6 +134,21 @@ class Ours(StageCase):
                 self.assertEqual(producer.deleted, 0)
                 delete(managed)
                 self.assertEqual(producer.deleted, 1)
+
+    def test_single_elements(self):
+        producer = Producer(np.array(7.5))
+        tensor = take(producer)
+        self.assertEqual(memoryview(tensor).shape, ())
+        self.assertEqual((np.asarray(tensor).tolist(), tensor.__array_interface__["shape"]), (7.5, ()))
+        for kwargs in ({"copy": True}, {"max_version": (1, 0)}, {}):
+            copy = DLTensor.from_dlpack(tensor.__dlpack__(**kwargs))
+            self.assertEqual((copy.shape, ovstage.dltensor_to_numpy(copy).tolist()), ((), [7.5]))
+
+    def test_strided_copies(self):
+        array = np.arange(12.0).reshape(3, 4)[::-1, ::2]
+        producer = Producer(array)
+        copy = DLTensor.from_dlpack(take(producer).__dlpack__(copy=True))
+        self.assertEqual((copy.strides, np.asarray(copy).tolist()), ((2, 1), array.tolist()))
 
     def allocate(self, shape, dtype=(2, 32, 1), device=(1, 0), ndim=None):
         prototype, out, errors = CTensor(), ctypes.c_void_p(1), []

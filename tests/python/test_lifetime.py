@@ -13,29 +13,11 @@ import numpy as np
 
 import ovstage
 from ovstage import OrdinalRange, OvstageError
-from support import Producer, StageCase
+from support import GrowthCase, Producer
 
 
-def resident():
-    """Resident bytes of this process."""
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-
-
-class Growth(StageCase):
+class Growth(GrowthCase):
     n = 100
-
-    def assert_no_growth(self, once, n=10_000, limit=2 << 20):
-        """Runs a loop body n times: after a first tenth the process stays as large as it is."""
-        for i in range(n // 10):
-            once(i)
-        gc.collect()
-        before, blocks = resident(), sys.getallocatedblocks()
-        for i in range(n // 10, n):
-            once(i)
-        gc.collect()
-        self.assertLess(sys.getallocatedblocks() - blocks, 200)
-        self.assertLess(resident() - before, limit)
 
     def test_frames(self):
         a = np.zeros((100, 3), np.float32)
@@ -207,6 +189,81 @@ class Exit(unittest.TestCase):
         import builtins
         builtins.tensor = tensor
         builtins.array = ovstage.dltensor_to_numpy(tensor)
+        """)
+
+    # Tensors out, over memory that a Python object holds, and their deleters as C sees them.
+    exports = """
+        import atexit, ctypes, sys, threading
+        sys.path.insert(0, %r)
+        import ovstage
+        from support import DELETER, LEGACY, VERSIONED, capsule, _get_pointer, exchange_of, steal
+        libc = ctypes.CDLL(None)
+        class Memory(bytearray):
+            gone = 0
+            def __del__(self):
+                Memory.gone += 1
+        def export(kind):
+            memory = Memory(24)
+            out = ctypes.c_void_p()
+            tensor = ovstage.DLTensor.from_dlpack(memory)
+            assert exchange_of(ovstage.ManagedDLTensor).from_object(tensor, ctypes.byref(out)) == 0
+            if kind == "versioned":
+                return out.value, ctypes.cast(out.value + 16, ctypes.POINTER(ctypes.c_void_p))[0]
+            tensor = steal(out.value)
+            made = tensor.__dlpack__()
+            pointer = _get_pointer(made, LEGACY)
+            ctypes.pythonapi.PyCapsule_SetName.argtypes = (ctypes.py_object, ctypes.c_char_p)
+            export.name = b"used_dltensor"
+            ctypes.pythonapi.PyCapsule_SetName(made, export.name)
+            return pointer, ctypes.cast(pointer + 56, ctypes.POINTER(ctypes.c_void_p))[0]
+    """ % os.path.dirname(os.path.abspath(__file__))
+
+    def test_deleters_with_and_without_the_gil(self):
+        self.run_python(self.exports + """
+        for kind in ("versioned", "legacy"):
+            before = Memory.gone
+            # With it; then without it in a thread of Python; then in threads that Python knows nothing of.
+            pointer, deleter = export(kind)
+            ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(deleter)(pointer)
+            assert Memory.gone == before + 1
+            pointer, deleter = export(kind)
+            ctypes.CFUNCTYPE(None, ctypes.c_void_p)(deleter)(pointer)
+            assert Memory.gone == before + 2
+            started = []
+            for _ in range(20):
+                pointer, deleter = export(kind)
+                thread = ctypes.c_ulong()
+                assert libc.pthread_create(ctypes.byref(thread), None, ctypes.c_void_p(deleter), ctypes.c_void_p(pointer)) == 0
+                started.append(thread)
+            for thread in started:
+                libc.pthread_join(thread, None)
+            assert Memory.gone == before + 22
+        """)
+
+    def test_deleters_after_the_end(self):
+        # As C programs do that embed Python: long after the interpreter is gone.
+        self.run_python(self.exports + """
+        for kind in ("versioned", "legacy"):
+            for _ in range(3):
+                pointer, deleter = export(kind)
+                assert libc.__cxa_atexit(ctypes.c_void_p(deleter), ctypes.c_void_p(pointer), None) == 0
+        """)
+
+    def test_deleters_while_it_ends(self):
+        for _ in range(5):
+            self.run_python(self.exports + """
+        exports = [export("versioned") for _ in range(3000)]
+        def let_go():
+            for pointer, deleter in exports:
+                ctypes.CFUNCTYPE(None, ctypes.c_void_p)(deleter)(pointer)
+        threading.Thread(target=let_go, daemon=True).start()
+        """)
+
+    def test_capsules_at_the_end(self):
+        self.run_python(self.exports + """
+        import builtins
+        pointer, deleter = export("versioned")
+        builtins.kept = [steal(pointer).__dlpack__(max_version=(1, 0)), steal(export("versioned")[0]).__dlpack__(copy=True)]
         """)
 
 

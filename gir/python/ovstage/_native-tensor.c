@@ -132,6 +132,13 @@ get_format (const OvstageDataType *dtype)
     }
 }
 
+/* A single element is not for PyBuffer_IsContiguous(), as debug builds of Python tell. */
+static gboolean
+is_contiguous (const Py_buffer *view, char order)
+{
+  return view->ndim == 0 || PyBuffer_IsContiguous (view, order);
+}
+
 /* Without a format. The axes live as long as the tensor, so that a view holds nothing that must be released:
  * numpy then keeps the tensor itself as the base of its arrays. */
 static gboolean
@@ -185,14 +192,14 @@ fill_view (PyovsTensor *self, Py_buffer *view, int flags)
   view->internal = NULL;
   if ((flags & PyBUF_STRIDES) != PyBUF_STRIDES || (flags & PyBUF_C_CONTIGUOUS) == PyBUF_C_CONTIGUOUS)
     {
-      if (!PyBuffer_IsContiguous (view, 'C'))
+      if (!is_contiguous (view, 'C'))
         {
           PyErr_SetString (PyExc_BufferError, "the tensor is not compact");
           return FALSE;
         }
     }
-  else if (((flags & PyBUF_F_CONTIGUOUS) == PyBUF_F_CONTIGUOUS && !PyBuffer_IsContiguous (view, 'F')) ||
-           ((flags & PyBUF_ANY_CONTIGUOUS) == PyBUF_ANY_CONTIGUOUS && !PyBuffer_IsContiguous (view, 'A')))
+  else if (((flags & PyBUF_F_CONTIGUOUS) == PyBUF_F_CONTIGUOUS && !is_contiguous (view, 'F')) ||
+           ((flags & PyBUF_ANY_CONTIGUOUS) == PyBUF_ANY_CONTIGUOUS && !is_contiguous (view, 'A')))
     {
       PyErr_SetString (PyExc_BufferError, "the tensor is not compact in the order asked for");
       return FALSE;
@@ -520,7 +527,12 @@ copy_elements (PyovsTensor *self)
       return NULL;
     }
   view.obj = (PyObject *) self;
-  if (PyBuffer_ToContiguous (copy, &view, view.len, 'C') < 0)
+  if (is_contiguous (&view, 'C'))
+    {
+      if (view.len > 0)
+        memcpy (copy, view.buf, view.len);
+    }
+  else if (PyBuffer_ToContiguous (copy, &view, view.len, 'C') < 0)
     {
       free (copy);
       return NULL;

@@ -12,14 +12,22 @@ PyovsModule pyovs;
 
 static gint finalized; /* (atomic) */
 static GThread *last_thread; /* the one that ends the interpreter; set before @finalized */
+static gint n_inside; /* (atomic) calls between pyovs_gil_begin() and pyovs_gil_end() */
+
+/* How long the end of the interpreter waits for them. */
+#define MAX_WAIT_MS 1000
 
 /* Threads and the GIL */
 
 gboolean
 pyovs_gil_begin (PyGILState_STATE *state)
 {
+  g_atomic_int_inc (&n_inside);
   if (G_UNLIKELY (g_atomic_int_get (&finalized)) && (g_thread_self () != last_thread || !Py_IsInitialized ()))
-    return FALSE;
+    {
+      g_atomic_int_add (&n_inside, -1);
+      return FALSE;
+    }
   *state = PyGILState_Ensure ();
   return TRUE;
 }
@@ -28,15 +36,24 @@ void
 pyovs_gil_end (PyGILState_STATE state)
 {
   PyGILState_Release (state);
+  g_atomic_int_add (&n_inside, -1);
 }
 
 static PyObject *
 drain (PyObject *module, PyObject *unused)
 {
+  int i;
+
   pyovs_stage_close_all ();
   pyovs_watch_stop ();
   last_thread = g_thread_self ();
   g_atomic_int_set (&finalized, TRUE);
+
+  /* A thread that asks for the GIL when it is too late ends then and there, in the middle of what it does. */
+  Py_BEGIN_ALLOW_THREADS
+  for (i = 0; i < MAX_WAIT_MS && g_atomic_int_get (&n_inside) > 0; i++)
+    g_usleep (1000);
+  Py_END_ALLOW_THREADS
   Py_RETURN_NONE;
 }
 
