@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # SPDX-FileCopyrightText: 2026 The libovstage authors
-"""Runs the code blocks of doc/five-minutes.md and doc/ordinals.md, and the Python example of README.md.
+"""Runs the code blocks of pages of doc/, and the Python example of README.md.
 
 A block whose first line is a comment with a file name is saved under that name.
 A `sh' block is run, and its output compared with the `text' block that follows.
@@ -15,7 +15,7 @@ import sys
 import tempfile
 
 SOURCE = os.environ.get("OVSTAGE_SRCDIR", os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-PAGES = [os.path.join(SOURCE, "doc", name) for name in ("five-minutes.md", "ordinals.md")]
+PAGES = [os.path.join(SOURCE, "doc", name) for name in ("five-minutes.md", "maps.md", "ordinals.md")]
 README = os.path.join(SOURCE, "README.md")
 FILE_LANGUAGES = {"c", "python", "js", "vala"}
 NEEDS = {"valac": "VALAC", "gjs": "GJS", "python3": "PYTHON"}

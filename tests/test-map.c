@@ -173,6 +173,36 @@ test_end (Fixture *f, gconstpointer unused)
   assert_values (f, 1, 1);
 }
 
+static void
+test_set_bytes (Fixture *f, gconstpointer unused)
+{
+  static const float values[] = { 8, 9, 10, 11 };
+  g_autoptr (OvstageMap) map = map_floats (f, 1, OVSTAGE_MAP_FLAGS_INITIALIZE);
+  g_autoptr (OvstageMapGroup) group = fetch_or_fail (map);
+  g_autoptr (GBytes) all = g_bytes_new_static (values, sizeof (float) * 3);
+  g_autoptr (GBytes) more = g_bytes_new_static (values, sizeof values);
+  g_autoptr (GBytes) none = g_bytes_new (NULL, 0);
+  g_autoptr (GError) error = NULL;
+
+  g_assert_true (ovstage_map_group_set_bytes (group, 0, 0, all, &error));
+  g_assert_true (ovstage_map_group_set_bytes (group, 0, 12, none, &error));
+  g_assert_no_error (error);
+  g_assert_false (ovstage_map_group_set_bytes (group, 0, 0, more, &error));
+  g_assert_error (error, OVSTAGE_ERROR, OVSTAGE_ERROR_INVALID_ARGUMENT);
+  g_clear_error (&error);
+  g_assert_false (ovstage_map_group_set_bytes (group, 0, 4, all, &error));
+  g_assert_error (error, OVSTAGE_ERROR, OVSTAGE_ERROR_INVALID_ARGUMENT);
+  g_clear_error (&error);
+  g_assert_false (ovstage_map_group_set_bytes (group, 0, G_MAXSIZE, all, NULL));
+  g_assert_false (ovstage_map_group_set_bytes (group, 1, 0, none, &error));
+  g_assert_error (error, OVSTAGE_ERROR, OVSTAGE_ERROR_INVALID_ARGUMENT);
+  g_clear_error (&error);
+  assert_done (ovstage_map_commit (map, 0, 0));
+  g_assert_false (ovstage_map_group_set_bytes (group, 0, 0, all, &error));
+  g_assert_error (error, OVSTAGE_ERROR, OVSTAGE_ERROR_INVALID_HANDLE);
+  assert_values (f, 1, 8);
+}
+
 /* The last reference discards. */
 static void
 test_dropped (Fixture *f, gconstpointer unused)
@@ -314,6 +344,7 @@ main (int argc, char **argv)
 #define ADD(path, func) g_test_add (path, Fixture, NULL, set_up, func, tear_down)
   ADD ("/map/way-through", test_way_through);
   ADD ("/map/end", test_end);
+  ADD ("/map/set-bytes", test_set_bytes);
   ADD ("/map/dropped", test_dropped);
   ADD ("/map/refused", test_refused);
   ADD ("/map/async", test_async);

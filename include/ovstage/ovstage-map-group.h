@@ -55,6 +55,8 @@ guint ovstage_map_group_get_n_tensors (OvstageMapGroup *self);
 OVSTAGE_AVAILABLE_IN_1_0
 OvstageTensor *ovstage_map_group_ref_tensor (OvstageMapGroup *self, guint i);
 OVSTAGE_AVAILABLE_IN_1_0
+gboolean ovstage_map_group_set_bytes (OvstageMapGroup *self, guint i, gsize offset, GBytes *bytes, GError **error);
+OVSTAGE_AVAILABLE_IN_1_0
 gboolean ovstage_map_group_is_writable (const OvstageMapGroup *self);
 
 OVSTAGE_AVAILABLE_IN_1_0

@@ -316,6 +316,39 @@ ovstage_map_group_ref_tensor (OvstageMapGroup *self, guint i)
 }
 
 /**
+ * ovstage_map_group_set_bytes:
+ * @self: a group
+ * @i: which tensor
+ * @offset: where to begin in the tensor, in bytes
+ * @bytes: what to copy there
+ * @error: return location for a [error@Ovstage.Error]
+ *
+ * Copies bytes into the memory of the group, for languages that cannot write through
+ * the pointer of a tensor.
+ *
+ * Bytes past the end of the tensor, or no such tensor, give
+ * `OVSTAGE_ERROR_INVALID_ARGUMENT`; a group that was committed or discarded
+ * `OVSTAGE_ERROR_INVALID_HANDLE`. Nothing is copied then.
+ *
+ * Returns: `TRUE` if it was copied, `FALSE` with @error set otherwise
+ *
+ * Since: 1.0
+ */
+gboolean
+ovstage_map_group_set_bytes (OvstageMapGroup *self, guint i, gsize offset, GBytes *bytes, GError **error)
+{
+  gconstpointer data;
+  gsize n;
+
+  g_return_val_if_fail (self != NULL, FALSE);
+  g_return_val_if_fail (bytes != NULL, FALSE);
+  g_return_val_if_fail (error == NULL || *error == NULL, FALSE);
+
+  data = g_bytes_get_data (bytes, &n);
+  return ovs_map_group_set_bytes (self, i, offset, data, n, error);
+}
+
+/**
  * ovstage_map_group_is_writable:
  * @self: a group
  *

@@ -6,6 +6,10 @@
 
 #include "op/ovs-map-group.h"
 
+#include <string.h>
+
+#include "base/ovs-error.h"
+
 OvstageMapGroup *
 ovs_map_group_new (const OvsSchema *schema, OvstagePathList *list, guint32 prim_count, guint32 *prim_map, OvsBuffer *buffer)
 {
@@ -64,4 +68,23 @@ ovs_map_group_ref_tensor (OvstageMapGroup *group, guint i)
   return ovs_tensor_new (group->schema.dtype, OVS_DEVICE_CPU, 0, 1, &shape, NULL, group->buffer->data,
                          state == OVS_MAP_GROUP_OPEN ? 0 : OVS_TENSOR_READ_ONLY, (GDestroyNotify) ovs_buffer_unref,
                          ovs_buffer_ref (group->buffer));
+}
+
+gboolean
+ovs_map_group_set_bytes (OvstageMapGroup *group, guint i, gsize offset, const void *bytes, gsize n, GError **error)
+{
+  g_autoptr (OvstageTensor) tensor = ovs_map_group_ref_tensor (group, i);
+  gsize size;
+
+  if (!ovs_map_group_is_open (group))
+    return ovs_fail (error, OVSTAGE_ERROR_INVALID_HANDLE, "group: it was committed or discarded");
+  if (tensor == NULL)
+    return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "i is %u, expected below %u (tensors)", i, ovs_map_group_get_n_tensors (group));
+  size = (gsize) ovs_tensor_n_elements (tensor) * group->row_size;
+  if (offset > size || n > size - offset)
+    return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT,
+                     "%" G_GSIZE_FORMAT " bytes at offset %" G_GSIZE_FORMAT ", the tensor has %" G_GSIZE_FORMAT, n, offset, size);
+  if (n > 0)
+    memcpy (tensor->data + offset, bytes, n);
+  return TRUE;
 }

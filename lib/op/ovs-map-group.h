@@ -51,6 +51,9 @@ guint ovs_map_group_get_n_tensors (OvstageMapGroup *group);
  * dropped. */
 OvstageTensor *ovs_map_group_ref_tensor (OvstageMapGroup *group, guint i);
 
+/* Copies @n bytes to @offset of tensor @i. */
+gboolean ovs_map_group_set_bytes (OvstageMapGroup *group, guint i, gsize offset, const void *bytes, gsize n, GError **error);
+
 static inline gboolean
 ovs_map_group_is_open (const OvstageMapGroup *group)
 {

@@ -60,8 +60,8 @@ needs_release (PyovsOperation *self)
          !(ovstage_operation_is_done (self->op) && ovstage_operation_get_error (self->op) != NULL);
 }
 
-static void
-handle_finalize (PyObject *object)
+void
+pyovs_handle_finalize (PyObject *object)
 {
   PyovsOperation *self = (PyovsOperation *) object;
 
@@ -72,8 +72,8 @@ handle_finalize (PyObject *object)
   pyovs_warn_unreleased (object);
 }
 
-static void
-operation_dealloc (PyovsOperation *self)
+void
+pyovs_operation_dealloc (PyovsOperation *self)
 {
   if (needs_release (self) && PyObject_CallFinalizerFromDealloc ((PyObject *) self) < 0)
     return;
@@ -184,8 +184,8 @@ raise_timeout (OvstageOperation *op)
 }
 
 /* Waits and raises what the operation ended with. */
-static gboolean
-finish (PyovsOperation *self, gint64 timeout)
+gboolean
+pyovs_operation_finish (PyovsOperation *self, gint64 timeout)
 {
   const char *message;
   int code;
@@ -217,7 +217,7 @@ operation_wait (PyovsOperation *self, PyObject *const *args, Py_ssize_t n_args, 
   gint64 timeout;
 
   if (!pyovs_parse (&signature, args, n_args, names, values) || !pyovs_as_timeout (values[0], &timeout) ||
-      !finish (self, timeout))
+      !pyovs_operation_finish (self, timeout))
     return NULL;
   Py_RETURN_NONE;
 }
@@ -245,8 +245,8 @@ operation_watch (PyovsOperation *self, PyObject *args)
   return pyovs_watch (self->op, function, in_this_context);
 }
 
-static PyObject *
-operation_await (PyObject *self)
+PyObject *
+pyovs_operation_await (PyObject *self)
 {
   return PyObject_CallOneArg (pyovs.async_wait, self);
 }
@@ -316,7 +316,7 @@ static PyGetSetDef operation_getset[] = {
 };
 
 static PyAsyncMethods operation_as_async = {
-  .am_await = operation_await,
+  .am_await = pyovs_operation_await,
 };
 
 PyTypeObject pyovs_operation_type = {
@@ -326,7 +326,7 @@ PyTypeObject pyovs_operation_type = {
                        "Awaiting gives the operation itself, or raises as wait() does."),
   .tp_basicsize = sizeof (PyovsOperation),
   .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-  .tp_dealloc = (destructor) operation_dealloc,
+  .tp_dealloc = (destructor) pyovs_operation_dealloc,
   .tp_repr = (reprfunc) operation_repr,
   .tp_as_async = &operation_as_async,
   .tp_weaklistoffset = offsetof (PyovsOperation, weakrefs),
@@ -344,8 +344,8 @@ handle_release (PyovsOperation *self, PyObject *unused)
   Py_RETURN_NONE;
 }
 
-static PyObject *
-handle_enter (PyObject *self, PyObject *unused)
+PyObject *
+pyovs_handle_enter (PyObject *self, PyObject *unused)
 {
   return Py_NewRef (self);
 }
@@ -371,7 +371,7 @@ pyovs_query_get (PyovsOperation *self, PyovsRefusal *refusal)
 static PyObject *
 query_get_prim_count (PyovsOperation *self, void *closure)
 {
-  if (!finish (self, OVSTAGE_TIMEOUT_INFINITE))
+  if (!pyovs_operation_finish (self, OVSTAGE_TIMEOUT_INFINITE))
     return NULL;
   return PyLong_FromUnsignedLong (ovstage_query_get_prim_count ((OvstageQuery *) self->op));
 }
@@ -381,7 +381,7 @@ query_get_path_list (PyovsOperation *self, void *closure)
 {
   OvstagePathList *list;
 
-  if (!finish (self, OVSTAGE_TIMEOUT_INFINITE))
+  if (!pyovs_operation_finish (self, OVSTAGE_TIMEOUT_INFINITE))
     return NULL;
   list = ovstage_query_ref_path_list ((OvstageQuery *) self->op);
   return list != NULL ? pyovs_path_list_new (list) : pyovs_raise (pyovs.error, OVSTAGE_ERROR_INTERNAL, "the query has no paths");
@@ -396,7 +396,7 @@ query_get_attributes (PyovsOperation *self, void *closure)
 static PyMethodDef query_methods[] = {
   { "release", (PyCFunction) handle_release, METH_NOARGS,
     PyDoc_STR ("release($self)\n--\n\nLets the query go; what was submitted with it goes on.") },
-  { "__enter__", handle_enter, METH_NOARGS, NULL },
+  { "__enter__", pyovs_handle_enter, METH_NOARGS, NULL },
   { "__exit__", (PyCFunction) handle_exit, METH_VARARGS, NULL },
   { NULL },
 };
@@ -416,8 +416,8 @@ PyTypeObject pyovs_query_type = {
   .tp_basicsize = sizeof (PyovsOperation),
   .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
   .tp_base = &pyovs_operation_type,
-  .tp_dealloc = (destructor) operation_dealloc,
-  .tp_finalize = handle_finalize,
+  .tp_dealloc = (destructor) pyovs_operation_dealloc,
+  .tp_finalize = pyovs_handle_finalize,
   .tp_methods = query_methods,
   .tp_getset = query_getset,
 };
@@ -684,7 +684,7 @@ static PyMethodDef group_methods[] = {
                "Tensor i for np.from_dlpack() and its like, lanes as one trailing axis. It outlives the group.") },
   { "release", pyovs_group_release, METH_NOARGS,
     PyDoc_STR ("release($self)\n--\n\nLets the group go. Arrays and tensors taken from it stay valid.") },
-  { "__enter__", handle_enter, METH_NOARGS, NULL },
+  { "__enter__", pyovs_handle_enter, METH_NOARGS, NULL },
   { "__exit__", group_exit, METH_VARARGS, NULL },
   { NULL },
 };
@@ -713,7 +713,7 @@ fetch (PyovsOperation *self, gint64 timeout, OvstageReadGroup **group)
   GError *error = NULL;
 
   *group = NULL;
-  if (!finish (self, timeout))
+  if (!pyovs_operation_finish (self, timeout))
     return -1;
   *group = ovstage_read_fetch_next ((OvstageRead *) self->op, 0, NULL, &error);
   if (error != NULL)
@@ -765,7 +765,7 @@ read_next_group (PyovsOperation *self, PyObject *unused)
 static PyObject *
 read_get_as_of (PyovsOperation *self, void *closure)
 {
-  if (!finish (self, OVSTAGE_TIMEOUT_INFINITE))
+  if (!pyovs_operation_finish (self, OVSTAGE_TIMEOUT_INFINITE))
     return NULL;
   return PyLong_FromUnsignedLongLong (ovstage_read_get_as_of ((OvstageRead *) self->op));
 }
@@ -822,7 +822,7 @@ read_aiter (PyovsOperation *self)
 }
 
 static PyAsyncMethods read_as_async = {
-  .am_await = operation_await,
+  .am_await = pyovs_operation_await,
   .am_aiter = (unaryfunc) read_aiter,
 };
 
@@ -835,7 +835,7 @@ static PyMethodDef read_methods[] = {
   { "_next_group", (PyCFunction) read_next_group, METH_NOARGS, NULL },
   { "release", (PyCFunction) handle_release, METH_NOARGS,
     PyDoc_STR ("release($self)\n--\n\nLets the read go. Groups that were fetched stay valid.") },
-  { "__enter__", handle_enter, METH_NOARGS, NULL },
+  { "__enter__", pyovs_handle_enter, METH_NOARGS, NULL },
   { "__exit__", (PyCFunction) handle_exit, METH_VARARGS, NULL },
   { NULL },
 };
@@ -854,8 +854,8 @@ PyTypeObject pyovs_read_type = {
   .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
   .tp_base = &pyovs_operation_type,
   .tp_as_async = &read_as_async,
-  .tp_dealloc = (destructor) operation_dealloc,
-  .tp_finalize = handle_finalize,
+  .tp_dealloc = (destructor) pyovs_operation_dealloc,
+  .tp_finalize = pyovs_handle_finalize,
   .tp_methods = read_methods,
   .tp_getset = read_getset,
 };

@@ -1268,6 +1268,204 @@ stage_read_attributes (PyovsStage *self, PyObject *const *args, Py_ssize_t n_arg
   return result;
 }
 
+/* Maps */
+
+/* A DLDataType, or its text. None: left open. */
+static gboolean
+as_data_type (PyObject *object, OvstageDataType *dtype, PyovsRefusal *refusal)
+{
+  PyObject *fields;
+  int code, bits, lanes;
+
+  *dtype = (OvstageDataType){ 0, 0, 0 };
+  if (object == NULL || object == Py_None)
+    return TRUE;
+  if (PyUnicode_Check (object))
+    {
+      const char *text = PyUnicode_AsUTF8 (object);
+      GError *error = NULL;
+      OvstageDataType *parsed = text != NULL ? ovstage_data_type_parse (text, &error) : NULL;
+
+      if (text == NULL)
+        return FALSE;
+      if (parsed == NULL)
+        {
+          PyErr_Format (PyExc_ValueError, "dtype: %s", error->message);
+          g_error_free (error);
+          return FALSE;
+        }
+      *dtype = *parsed;
+      ovstage_data_type_free (parsed);
+      return TRUE;
+    }
+  if (!PyObject_TypeCheck (object, (PyTypeObject *) pyovs.data_type))
+    {
+      PyErr_Format (PyExc_TypeError, "dtype: a DLDataType, its text or None is needed, not %s", Py_TYPE (object)->tp_name);
+      return FALSE;
+    }
+  fields = PySequence_Tuple (object);
+  if (fields == NULL || !PyArg_ParseTuple (fields, "iii", &code, &bits, &lanes))
+    {
+      Py_XDECREF (fields);
+      return FALSE;
+    }
+  Py_DECREF (fields);
+  *dtype = (OvstageDataType){ (guint8) code, (guint8) bits, (guint16) lanes };
+  return TRUE;
+}
+
+typedef struct
+{
+  gsize *values; /* (owned) (nullable) */
+  gsize n;
+} Counts;
+
+static gboolean
+as_counts (PyObject *object, Counts *counts)
+{
+  PyObject *sequence;
+  gsize i;
+
+  if (object == NULL || object == Py_None)
+    return TRUE;
+  sequence = PySequence_Tuple (object);
+  if (sequence == NULL)
+    {
+      if (PyErr_ExceptionMatches (PyExc_TypeError))
+        PyErr_Format (PyExc_TypeError, "element_sizes: a sequence of integers or None is needed, not %s", Py_TYPE (object)->tp_name);
+      return FALSE;
+    }
+  counts->n = PyTuple_GET_SIZE (sequence);
+  counts->values = g_new (gsize, MAX (counts->n, 1));
+  for (i = 0; i < counts->n; i++)
+    {
+      guint64 count;
+
+      if (!pyovs_as_uint (PyTuple_GET_ITEM (sequence, i), "element_sizes", G_MAXSIZE, &count))
+        {
+          Py_DECREF (sequence);
+          return FALSE;
+        }
+      counts->values[i] = count;
+    }
+  Py_DECREF (sequence);
+  return TRUE;
+}
+
+static PyObject *
+stage_map_attribute (PyovsStage *self, PyObject *const *args, Py_ssize_t n_args, PyObject *names)
+{
+  static PyovsSignature signature = {
+    .function = "map_attribute", .n_positional = 3, .n_required = 3,
+    .names = { "query", "attribute", "ordinal", "dtype", "semantic", "prim_mode", "element_sizes", "initialize", "placement" }
+  };
+  guint64 ordinal, semantic = OVSTAGE_SEMANTIC_NONE, prim_mode = OVSTAGE_PRIM_MODE_UPSERT;
+  PyovsRefusal refusal = { 0, NULL };
+  OvstageMapFlags flags = OVSTAGE_MAP_FLAGS_NONE;
+  Counts counts = { NULL, 0 };
+  PyObject *values[9], *result = NULL;
+  OvstageDataType dtype;
+  OvstageToken attribute;
+  OvstageQuery *query;
+
+  if (!pyovs_parse (&signature, args, n_args, names, values))
+    return NULL;
+  check_open (self, &refusal);
+  if (!check_query (values[0], &refusal) || !as_attribute (self, values[1], &refusal, &attribute) ||
+      !pyovs_as_uint (values[2], "ordinal", G_MAXUINT64, &ordinal) || !as_data_type (values[3], &dtype, &refusal) ||
+      (values[4] != NULL && !pyovs_as_uint (values[4], "semantic", OVSTAGE_SEMANTIC_FRAME, &semantic)) ||
+      (values[5] != NULL && !pyovs_as_uint (values[5], "prim_mode", OVSTAGE_PRIM_MODE_UPDATE, &prim_mode)) ||
+      !as_counts (values[6], &counts) || !check_placement (values[8], &refusal))
+    goto out;
+  if (values[7] != NULL && !PyBool_Check (values[7]))
+    {
+      PyErr_Format (PyExc_TypeError, "initialize: a bool is needed, not %s", Py_TYPE (values[7])->tp_name);
+      goto out;
+    }
+  if (values[7] == Py_True)
+    flags |= OVSTAGE_MAP_FLAGS_INITIALIZE;
+
+  check_open (self, &refusal);
+  query = pyovs_query_get ((PyovsOperation *) values[0], &refusal);
+  if (refusal.code != 0)
+    {
+      result = pyovs_operation_new_refused (&pyovs_map_type, &refusal);
+      refusal.message = NULL;
+    }
+  else
+    {
+      OvstageStage *stage = g_object_ref (self->stage);
+      OvstageMap *map;
+
+      g_object_ref (query);
+      Py_BEGIN_ALLOW_THREADS
+      map = ovstage_stage_map_attribute (stage, query, attribute, &dtype, semantic, counts.values, counts.n, ordinal, prim_mode,
+                                         flags, NULL);
+      Py_END_ALLOW_THREADS
+      g_object_unref (query);
+      result = new_operation (self, &pyovs_map_type, map);
+      if (result != NULL)
+        ((PyovsMap *) result)->stage = stage;
+      g_object_unref (stage);
+    }
+
+out:
+  g_free (counts.values);
+  g_free (refusal.message);
+  return result;
+}
+
+/* @group: NULL for the rest. */
+static PyObject *
+unmap (PyovsStage *self, PyObject *map, PyObject *group, PyObject *event_object, PyObject *stream_object)
+{
+  PyovsRefusal refusal = { 0, NULL };
+  guint64 event = 0, stream = 0;
+  gpointer op;
+
+  if (Py_TYPE (map) != &pyovs_map_type)
+    {
+      PyErr_Format (PyExc_TypeError, "map: a Map is needed, not %s", Py_TYPE (map)->tp_name);
+      return NULL;
+    }
+  if (group != NULL && Py_TYPE (group) != &pyovs_map_group_type)
+    {
+      PyErr_Format (PyExc_TypeError, "group: a MapGroup is needed, not %s", Py_TYPE (group)->tp_name);
+      return NULL;
+    }
+  if ((event_object != NULL && !pyovs_as_uint (event_object, "cuda_event", G_MAXUINT64, &event)) ||
+      (stream_object != NULL && !pyovs_as_uint (stream_object, "cuda_stream", G_MAXUINT64, &stream)))
+    return NULL;
+  if (check_open (self, &refusal) && ((PyovsMap *) map)->operation.op != NULL && ((PyovsMap *) map)->stage != self->stage)
+    pyovs_refuse (&refusal, OVSTAGE_ERROR_INVALID_HANDLE, "map: it is of another stage");
+  op = refusal.code == 0 ? pyovs_map_commit ((PyovsMap *) map, group, stream, event, &refusal) : NULL;
+  if (op == NULL)
+    return pyovs_operation_new_refused (&pyovs_operation_type, &refusal);
+  return new_operation (self, &pyovs_operation_type, op);
+}
+
+static PyObject *
+stage_unmap_group (PyovsStage *self, PyObject *const *args, Py_ssize_t n_args, PyObject *names)
+{
+  static PyovsSignature signature = {
+    .function = "unmap_group", .n_positional = 2, .n_required = 2, .names = { "map", "group", "cuda_event", "cuda_stream" }
+  };
+  PyObject *values[4];
+
+  return pyovs_parse (&signature, args, n_args, names, values) ? unmap (self, values[0], values[1], values[2], values[3]) : NULL;
+}
+
+static PyObject *
+stage_unmap_attribute (PyovsStage *self, PyObject *const *args, Py_ssize_t n_args, PyObject *names)
+{
+  static PyovsSignature signature = {
+    .function = "unmap_attribute", .n_positional = 1, .n_required = 1, .names = { "map", "cuda_event", "cuda_stream" }
+  };
+  PyObject *values[3];
+
+  return pyovs_parse (&signature, args, n_args, names, values) ? unmap (self, values[0], NULL, values[1], values[2]) : NULL;
+}
+
 static PyObject *
 stage_query_from_path_list (PyovsStage *self, PyObject *object)
 {
@@ -1445,6 +1643,20 @@ static PyMethodDef stage_methods[] = {
   { "read_attributes", PYOVS_METHOD (stage_read_attributes), METH_FASTCALL | METH_KEYWORDS,
     PyDoc_STR ("read_attributes($self, query, attributes, ordinal_range, *, placement=None)\n--\n\n"
                "Reads the sealed values of attributes, without a copy. Gives a Read.") },
+  { "map_attribute", PYOVS_METHOD (stage_map_attribute), METH_FASTCALL | METH_KEYWORDS,
+    PyDoc_STR ("map_attribute($self, query, attribute, ordinal, *, dtype=None, semantic=0, prim_mode=0, "
+               "element_sizes=None, initialize=False, placement=None)\n--\n\n"
+               "Memory of the store to fill with one row per prim, then to commit as a write. Gives a Map.\n\n"
+               "dtype: a DLDataType or its text, such as \"float32x3\"; None for that of what is there.\n"
+               "element_sizes: for an attribute of arrays, the number of elements of each prim.\n"
+               "initialize: whether the memory holds the current values; what it holds is unknown otherwise.") },
+  { "unmap_group", PYOVS_METHOD (stage_unmap_group), METH_FASTCALL | METH_KEYWORDS,
+    PyDoc_STR ("unmap_group($self, map, group, *, cuda_event=0, cuda_stream=0)\n--\n\n"
+               "Commits one group of a map: writes its values at the ordinal of the map. Its memory is the store's from\n"
+               "now on, and its arrays are read-only.") },
+  { "unmap_attribute", PYOVS_METHOD (stage_unmap_attribute), METH_FASTCALL | METH_KEYWORDS,
+    PyDoc_STR ("unmap_attribute($self, map, *, cuda_event=0, cuda_stream=0)\n--\n\n"
+               "Commits what is left of a map, as one write, and ends it.") },
   { "delete_attributes", PYOVS_METHOD (stage_delete_attributes), METH_FASTCALL | METH_KEYWORDS,
     PyDoc_STR ("delete_attributes($self, query, attributes, ordinal)\n--\n\n"
                "Takes attributes off the prims of a query at an ordinal. Deleting what is not there is fine.\n\n"

@@ -446,6 +446,8 @@ PyInit__native (void)
     { "Query", &pyovs_query_type },
     { "Read", &pyovs_read_type },
     { "ReadGroup", &pyovs_group_type },
+    { "Map", &pyovs_map_type },
+    { "MapGroup", &pyovs_map_group_type },
     { NULL, &pyovs_group_iterator_type },
     { "PathList", &pyovs_path_list_type },
     { "PathDictionary", &pyovs_path_dictionary_type },

@@ -226,8 +226,29 @@ OvstageQuery *pyovs_query_get (PyovsOperation *self, PyovsRefusal *refusal);
 /* Waits in slices without the GIL. -1: Python error, 0: timed out, 1: done. */
 int pyovs_wait (OvstageOperation *op, gint64 timeout);
 PyObject *pyovs_code (int code);
+/* Waits and raises what the operation ended with. */
+gboolean pyovs_operation_finish (PyovsOperation *self, gint64 timeout);
+/* Slots that the classes of operations share; those that are to be released have a finalizer. */
+void pyovs_operation_dealloc (PyovsOperation *self);
+void pyovs_handle_finalize (PyObject *object);
+PyObject *pyovs_operation_await (PyObject *self);
+PyObject *pyovs_handle_enter (PyObject *self, PyObject *unused);
 PyObject *pyovs_group_release (PyObject *group, PyObject *unused);
 void pyovs_warn_unreleased (PyObject *self);
+
+/* Maps. */
+typedef struct
+{
+  PyovsOperation operation;
+  gpointer stage; /* the OvstageStage, to be compared only */
+  GPtrArray *groups; /* (owned) (nullable) PyObject: of each group that was fetched, what was made of it */
+} PyovsMap;
+
+extern PyTypeObject pyovs_map_type;
+extern PyTypeObject pyovs_map_group_type;
+
+/* Commits a group, or with NULL the rest. NULL with a refusal. */
+gpointer pyovs_map_commit (PyovsMap *self, PyObject *group, guint64 stream, guint64 event, PyovsRefusal *refusal);
 
 /* Paths. */
 typedef struct
