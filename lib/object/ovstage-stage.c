@@ -355,7 +355,7 @@ ovstage_stage_class_init (OvstageStageClass *klass)
    *
    * Since: 1.0
    */
-  props[PROP_QUEUE_CAPACITY] = g_param_spec_uint ("queue-capacity", NULL, NULL, 1, G_MAXUINT, 4096, construct);
+  props[PROP_QUEUE_CAPACITY] = g_param_spec_uint ("queue-capacity", NULL, NULL, 1, G_MAXUINT, OVS_QUEUE_CAPACITY, construct);
 
   /**
    * OvstageStage:change-budget:

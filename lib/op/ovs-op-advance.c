@@ -58,6 +58,8 @@ must_wait (const OvsAdvance *advance, OvsOp *op)
         if (ovs_advance_covers (advance, ((OvsRead *) op)->attributes[i]))
           return TRUE;
       return ((OvsRead *) op)->n_attributes == 0; /* it tells the global floor */
+    case OVS_OP_ORDINAL:
+      return ovs_ordinal_meets ((OvsOrdinal *) op, advance);
     case OVS_OP_ADVANCE:
       return advances_meet (advance, (OvsAdvance *) op);
     case OVS_OP_MAP:

@@ -186,6 +186,14 @@ typedef struct
   guint32 attributes[];
 } OvsRead;
 
+typedef struct
+{
+  OvsOp op;
+  OvsOrdinalKind what;
+  guint32 attribute;
+  guint64 value; /* set before done */
+} OvsOrdinal;
+
 struct _OvsStage
 {
   gint refs; /* (atomic) */
@@ -313,6 +321,7 @@ void ovs_read_run (OvsRead *read, GQueue *ready);
 void ovs_map_run (OvsOp *map, GQueue *ready);
 void ovs_write_run (OvsWrite *write);
 void ovs_map_clear (OvsOp *map);
+void ovs_ordinal_run (OvsOrdinal *ordinal, GQueue *ready);
 void ovs_read_clear (OvsRead *read);
 /* Takes what @taken holds. */
 void ovs_read_add_taken (OvsRead *read, const OvsTaken *taken);
@@ -326,9 +335,11 @@ void ovs_range_work_free (OvsRangeWork *work);
 void ovs_query_clear (OvsQuery *query);
 void ovs_advance_clear (OvsAdvance *advance);
 gboolean ovs_advance_covers (const OvsAdvance *advance, guint32 attribute);
+gboolean ovs_ordinal_meets (const OvsOrdinal *ordinal, const OvsAdvance *advance);
 
 /* Stage lock held. */
 void ovs_stage_recompute_closing (OvsStage *stage);
+guint64 ovs_stage_find_oldest_preserved (OvsStage *stage);
 OvsAttr *ovs_stage_get_attr (OvsStage *stage, guint32 token); /* (nullable) */
 OvsAttr *ovs_stage_ensure_attr (OvsStage *stage, guint32 token);
 OvsLayout *ovs_stage_ensure_layout (OvsStage *stage, OvstagePathList *list); /* lent */

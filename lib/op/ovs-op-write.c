@@ -487,6 +487,19 @@ ovs_stage_write_batch (OvsStage *stage, OvsOp *query, const OvsAttributeWrite *e
 }
 
 OvsOp *
+ovs_stage_accept (OvsStage *stage)
+{
+  OvsOp *op = ovs_op_new (stage, OVS_OP_WRITE, sizeof (OvsWrite));
+  GError *error = NULL;
+
+  ovs_stage_lock (stage);
+  if (ovs_stage_check_open (stage, &error))
+    ovs_op_book (op);
+  ovs_stage_unlock (stage);
+  return ovs_op_end_new (op, error);
+}
+
+OvsOp *
 ovs_stage_refuse (OvsStage *stage, GError *error)
 {
   return ovs_op_end_new (ovs_op_new (stage, OVS_OP_WRITE, sizeof (OvsWrite)), error);

@@ -53,6 +53,7 @@ ovs_op_unref (OvsOp *op)
     case OVS_OP_MAP:
       ovs_map_clear (op);
       break;
+    case OVS_OP_ORDINAL:
     case OVS_OP_WRITE:
     default:
       break;
@@ -310,6 +311,8 @@ ovs_ops_run (GQueue *ready)
         ovs_map_run (op, ready);
       else if (op->kind == OVS_OP_WRITE)
         ovs_write_run ((OvsWrite *) op);
+      else if (op->kind == OVS_OP_ORDINAL)
+        ovs_ordinal_run ((OvsOrdinal *) op, ready);
       else
         ovs_read_run ((OvsRead *) op, ready);
       ovs_op_unref (op);

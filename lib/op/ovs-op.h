@@ -19,6 +19,7 @@ typedef enum
   OVS_OP_ADVANCE,
   OVS_OP_READ,
   OVS_OP_MAP,
+  OVS_OP_ORDINAL,
 } OvsOpKind;
 
 typedef enum

@@ -216,14 +216,23 @@ ovs_stage_get_attribute_floor (OvsStage *stage, guint64 attribute)
 }
 
 guint64
-ovs_stage_get_oldest_preserved (OvsStage *stage)
+ovs_stage_find_oldest_preserved (OvsStage *stage)
 {
   guint64 oldest = 0;
 
-  ovs_stage_lock (stage);
   for (guint i = 0; i < stage->attrs->len; i++)
     if (stage->attrs->pdata[i] != NULL)
       oldest = MAX (oldest, ((OvsAttr *) stage->attrs->pdata[i])->change_frontier);
+  return oldest;
+}
+
+guint64
+ovs_stage_get_oldest_preserved (OvsStage *stage)
+{
+  guint64 oldest;
+
+  ovs_stage_lock (stage);
+  oldest = ovs_stage_find_oldest_preserved (stage);
   ovs_stage_unlock (stage);
   return oldest;
 }
@@ -410,6 +419,8 @@ ovs_stage_check_open (OvsStage *stage, GError **error)
 gboolean
 ovs_stage_check_query (OvsStage *stage, OvsOp *query, GError **error)
 {
+  if (query == NULL)
+    return ovs_fail (error, OVSTAGE_ERROR_INVALID_HANDLE, "query: it is unknown or was released");
   if (query->stage != stage)
     return ovs_fail (error, OVSTAGE_ERROR_INVALID_HANDLE, "query: it is of another stage");
   if (ovs_op_get_error (query) != NULL)

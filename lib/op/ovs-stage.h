@@ -14,6 +14,8 @@
 #include "path/ovs-path-list.h"
 #include "tensor/ovs-payload.h"
 
+#define OVS_QUEUE_CAPACITY 4096 /* unless the user says otherwise */
+
 typedef struct
 {
   guint history_depth;    /* sealed versions kept per column, >= 1 */
@@ -61,13 +63,25 @@ OvsOp *ovs_stage_map (OvsStage *stage, OvsOp *query, guint64 attribute, const Ov
                       OvstagePrimMode prim_mode, const OvstagePlacement *placement);
 /* An operation that is refused with @error, which it takes, before it was one of those here. */
 OvsOp *ovs_stage_refuse (OvsStage *stage, GError *error);
+/* An operation that is done when it is made: for what a face does by itself and tells as an operation. */
+OvsOp *ovs_stage_accept (OvsStage *stage);
 /* Of no attributes: whole prims. */
 OvsOp *ovs_stage_delete (OvsStage *stage, OvsOp *query, const guint64 *attributes, gsize n_attributes, guint64 ordinal);
 OvsOp *ovs_stage_advance (OvsStage *stage, guint64 ordinal, OvstageScope scope, const guint64 *attributes, gsize n_attributes);
 OvsOp *ovs_stage_read (OvsStage *stage, OvsOp *query, const guint64 *attributes, gsize n_attributes,
                        const OvstageOrdinalRange *range, const OvstagePlacement *placement);
 
-/* Sealed floors and frontiers. */
+/* Sealed floors and frontiers: in the order of requests, */
+typedef enum
+{
+  OVS_ORDINAL_FLOOR,
+  OVS_ORDINAL_ATTRIBUTE_FLOOR,
+  OVS_ORDINAL_OLDEST_PRESERVED,
+} OvsOrdinalKind;
+
+OvsOp *ovs_stage_query_ordinal (OvsStage *stage, OvsOrdinalKind what, guint64 attribute);
+guint64 ovs_ordinal_get_value (OvsOp *op);
+/* and as they are now. */
 guint64 ovs_stage_get_floor (OvsStage *stage);
 guint64 ovs_stage_get_attribute_floor (OvsStage *stage, guint64 attribute);
 guint64 ovs_stage_get_oldest_preserved (OvsStage *stage);

@@ -61,6 +61,8 @@ ovs_payload_dup (OvstageWriteData *payload)
     g_atomic_rc_box_acquire (copy->index_map);
   if (copy->mask != NULL)
     g_atomic_rc_box_acquire (copy->mask);
+  if (copy->fault != NULL)
+    copy->fault = g_error_copy (copy->fault);
   return copy;
 }
 
@@ -95,6 +97,15 @@ ovs_payload_new_ragged (OvstageTensor *values, const guint64 *offsets, gsize n, 
   payload->offsets = g_new (guint64, n + 1);
   memcpy (payload->offsets, offsets, (n + 1) * sizeof *offsets);
   payload->n_rows = n;
+  return payload;
+}
+
+OvstageWriteData *
+ovs_payload_new_refused (GError *error)
+{
+  OvstageWriteData *payload = ovs_payload_new (NULL);
+
+  payload->fault = error;
   return payload;
 }
 
@@ -148,6 +159,7 @@ ovs_payload_unref (OvstageWriteData *payload)
   g_free (payload->offsets);
   release_shared (payload->index_map);
   release_shared (payload->mask);
+  g_clear_error (&payload->fault);
   g_free (payload);
 }
 
@@ -393,6 +405,12 @@ ovs_payload_check_form (const OvstageWriteData *payload, GError **error)
   gboolean odd = FALSE, missing = FALSE;
   char name[32];
 
+  if (payload->fault != NULL)
+    {
+      if (error != NULL)
+        *error = g_error_copy (payload->fault);
+      return FALSE;
+    }
   if (!check_tensors (payload, error) || !check_selection (payload, error))
     return FALSE;
 

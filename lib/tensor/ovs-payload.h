@@ -38,6 +38,7 @@ struct _OvstageWriteData
   OvstageSemantic semantic;
   guint64 sync_stream;
   guint64 sync_event;
+  GError *fault;         /* (owned) (nullable) why it is none */
 };
 
 /* Rows of array attributes are records, see ovs-array.h. */
@@ -80,6 +81,8 @@ OvstageWriteData *ovs_payload_dup (OvstageWriteData *payload);
 OvstageWriteData *ovs_payload_new_rows (OvstageTensor *const *tensors, gsize n, gboolean take);
 OvstageWriteData *ovs_payload_new_packed (OvstageTensor *tensor, gboolean take);
 OvstageWriteData *ovs_payload_new_ragged (OvstageTensor *values, const guint64 *offsets, gsize n, gboolean take);
+/* What a face could not make a payload of: the form check fails with @error, which is taken. */
+OvstageWriteData *ovs_payload_new_refused (GError *error);
 OvstageWriteData *ovs_payload_ref (OvstageWriteData *payload);
 void ovs_payload_unref (OvstageWriteData *payload);
 /* NULL clears; an empty map is kept, and refused by the form check. The same for masks. */
