@@ -60,6 +60,7 @@ run_python ()
 check_examples ()
 {
   examples=$1
+  check "$2 flat.c" run_c flat
   check "$2 minimal.c" run_c minimal
   check "$2 mainloop.c" run_c mainloop
   if [ -n "${VALAC:-}" ] && [ "${HAVE_VAPI:-no}" = yes ]; then

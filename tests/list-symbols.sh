@@ -24,7 +24,7 @@ symbols=$(
     tr '\n' ' ' | sed 's/[;{}]/\n/g' |
     sed -n 's/__attribute__ *((visibility ("default")))//p' |
     sed 's/__attribute__ *(([^)]*\(([^)]*)\)*[^)]*))//g' |
-    sed -n 's/^[^(]*[ *]\(ovstage_[a-z0-9_]*\) *(.*/\1/p; t
+    sed -n 's/^[^(]*[ *]\(\(ovstage\|path_dictionary\)_[a-z0-9_]*\) *(.*/\1/p; t
             s/^[^(]*[ *]\(ovstage_[a-z0-9_]*\) *\(\[.*\)\{0,1\}$/\1/p' |
     LC_ALL=C sort -u
 )

@@ -10,10 +10,6 @@
 #ifdef OVSTAGE_COMPILATION
 #error "OVSTAGE_COMPILATION is for the library itself"
 #endif
-#ifdef DLPACK_VERSION
-#error "<ovstage/ovstage.h> must not drag in DLPack"
-#endif
-
 #if !OVSTAGE_CHECK_VERSION(1, 0, 0) || OVSTAGE_CHECK_VERSION(99, 0, 0)
 #error "OVSTAGE_CHECK_VERSION is wrong"
 #endif

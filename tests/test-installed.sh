@@ -31,9 +31,10 @@ move_pc ()
 
 headers_are_there ()
 {
-  for f in "$srcdir"/include/ovstage/*.h; do
-    test -f "$root$PC_INCLUDEDIR/ovstage-1.0/ovstage/$(basename "$f")" || { echo "$f is not installed"; return 1; }
-  done
+  (cd "$srcdir/include" && find ovstage ovx -name '*.h') >"$TMPDIR/headers"
+  while IFS= read -r f; do
+    test -f "$root$PC_INCLUDEDIR/ovstage-1.0/$f" || { echo "$f is not installed"; return 1; }
+  done <"$TMPDIR/headers"
 }
 
 PKG_CONFIG_PATH=$TMPDIR/pkgconfig

@@ -118,12 +118,15 @@ typedef enum
  * @OVSTAGE_ERROR_INTERNAL: a defect of the library
  *
  * Error codes of the `OVSTAGE_ERROR` domain. The numbers are ABI and the same
- * in the flat API, where 0 is success. Later versions may add codes.
+ * in the flat API, where 0 is success: `OVSTAGE_OK`. Later versions may add codes.
  *
  * Since: 1.0
  */
 typedef enum
 {
+#ifndef __GI_SCANNER__
+  OVSTAGE_OK = 0, /*< skip >*/
+#endif
   OVSTAGE_ERROR_INVALID_ARGUMENT = 1,
   OVSTAGE_ERROR_INVALID_HANDLE = 2,
   OVSTAGE_ERROR_NOT_FOUND = 3,

@@ -42,7 +42,9 @@ typedef guint64 OvstagePath;
  *
  * Since: 1.0
  */
+#ifndef OVSTAGE_ORDINAL_NEWEST
 #define OVSTAGE_ORDINAL_NEWEST G_MAXUINT64
+#endif
 
 /**
  * OVSTAGE_TIMEOUT_INFINITE:
@@ -51,7 +53,9 @@ typedef guint64 OvstagePath;
  *
  * Since: 1.0
  */
+#ifndef OVSTAGE_TIMEOUT_INFINITE
 #define OVSTAGE_TIMEOUT_INFINITE (-1)
+#endif
 
 typedef struct _OvstageDataType OvstageDataType;
 typedef struct _OvstageTensor OvstageTensor;

@@ -2,8 +2,10 @@
  * SPDX-FileCopyrightText: 2026 The libovstage authors
  */
 
-/* The one header a program includes. <ovstage/ovstage-dlpack.h> comes on top
- * for those who handle DLPack structs themselves. */
+/* The one header a program includes, for the GObject API and the flat one. The
+ * flat headers, below ovstage/ovstage_api/ and ovx/, also stand alone, without
+ * GLib. <ovstage/ovstage-dlpack.h> comes on top for those who hand DLPack structs
+ * to the GObject API. */
 
 #pragma once
 
@@ -31,3 +33,7 @@
 #include <ovstage/ovstage-write-data.h>
 
 #undef __OVSTAGE_H_INSIDE__
+
+#ifndef __GI_SCANNER__
+#include <ovstage/ovstage_api/ovstage_api.h>
+#endif

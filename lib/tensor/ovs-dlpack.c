@@ -108,8 +108,8 @@ typedef struct
   gint64 dims[];
 } LegacyExport;
 
-static void
-fill_dltensor (DLTensor *dl_tensor, const OvstageTensor *tensor, gint64 *dims)
+void
+ovs_dlpack_lend (const OvstageTensor *tensor, DLTensor *dl_tensor)
 {
   gsize n_dims = tensor->shape != NULL ? (gsize) tensor->ndim : 0;
 
@@ -120,9 +120,19 @@ fill_dltensor (DLTensor *dl_tensor, const OvstageTensor *tensor, gint64 *dims)
   dl_tensor->dtype.code = tensor->dtype.code;
   dl_tensor->dtype.bits = tensor->dtype.bits;
   dl_tensor->dtype.lanes = tensor->dtype.lanes;
+  dl_tensor->shape = (int64_t *) tensor->shape;
+  dl_tensor->strides = (int64_t *) tensor->strides;
+  dl_tensor->byte_offset = 0;
+}
+
+static void
+fill_dltensor (DLTensor *dl_tensor, const OvstageTensor *tensor, gint64 *dims)
+{
+  gsize n_dims = tensor->shape != NULL ? (gsize) tensor->ndim : 0;
+
+  ovs_dlpack_lend (tensor, dl_tensor);
   dl_tensor->shape = (int64_t *) dims;
   dl_tensor->strides = (int64_t *) dims + n_dims;
-  dl_tensor->byte_offset = 0;
   if (n_dims > 0)
     memcpy (dims, tensor->dims, 2 * n_dims * sizeof (gint64));
 }

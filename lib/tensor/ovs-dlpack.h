@@ -19,6 +19,9 @@ OvstageTensor *ovs_dlpack_take_legacy (DLManagedTensor *managed, GError **error)
 /* Copies the struct, shape and strides; the values stay where they are, unowned. */
 OvstageTensor *ovs_dlpack_borrow (const DLTensor *tensor);
 
+/* A view that lives as long as the tensor. */
+void ovs_dlpack_lend (const OvstageTensor *tensor, DLTensor *dl_tensor);
+
 /* A view for others that holds a reference to the tensor until its deleter runs, in whatever thread.
  * Strides are always there. Only for tensors that passed the check. */
 DLManagedTensorVersioned *ovs_dlpack_dup (OvstageTensor *tensor);

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later
+ * SPDX-FileCopyrightText: 2026 The libovstage authors
+ */
+
+#include "config.h"
+
+#include "capi/ovs-brought.h"
+#include "capi/ovs-instance.h"
+
+/* Takes the data of the entries, which are freed whatever becomes of the write. */
+static ovstage_enqueue_result_t
+write_entries (ovstage_instance_t *pointer, ovstage_query_handle_t handle, const ovx_string_or_token_t *names, gsize stride,
+               OvsAttributeWrite *entries, gsize n, guint64 ordinal, ovstage_prim_mode_t prim_mode)
+{
+  OvsInstance *instance = ovs_instance_enter (pointer);
+  ovstage_enqueue_result_t result = { OVSTAGE_ERROR_INVALID_HANDLE, OVSTAGE_INVALID_OP_ID };
+  GError *error = NULL;
+
+  for (gsize i = 0; instance != NULL && error == NULL && i < n; i++)
+    {
+      const ovx_string_or_token_t *name = (const ovx_string_or_token_t *) (gconstpointer) ((const guint8 *) names + i * stride);
+
+      if (!ovs_instance_resolve (instance, *name, &entries[i].attribute, &error) && n > 1)
+        g_prefix_error (&error, "entry %" G_GSIZE_FORMAT ": ", i);
+    }
+  if (error != NULL)
+    result = ovs_enqueue_fail (error);
+  else if (instance != NULL)
+    {
+      OvsOp *query = ovs_instance_ref_op (instance, OVS_HANDLE_QUERY, handle);
+
+      result = ovs_instance_finish (instance, ovs_stage_write_batch (instance->stage, query, entries, n, ordinal, prim_mode, NULL));
+      g_clear_pointer (&query, ovs_op_unref);
+    }
+  for (gsize i = 0; i < n; i++)
+    ovs_payload_unref (entries[i].data);
+  if (instance != NULL)
+    ovs_instance_leave (instance);
+  return result;
+}
+
+ovstage_enqueue_result_t
+ovstage_write_attribute (ovstage_instance_t *instance, ovstage_query_handle_t query, ovx_string_or_token_t attribute,
+                         ovstage_ordinal_t ordinal, ovstage_write_data_t data, ovstage_prim_mode_t prim_mode)
+{
+  OvsAttributeWrite entry = { 0, ovs_brought_new (&data, NULL) };
+
+  return write_entries (instance, query, &attribute, sizeof attribute, &entry, 1, ordinal, prim_mode);
+}
+
+ovstage_enqueue_result_t
+ovstage_write_attributes (ovstage_instance_t *instance, ovstage_query_handle_t query, const ovstage_attribute_write_t *writes,
+                          size_t num_writes, ovstage_ordinal_t ordinal, ovstage_prim_mode_t prim_mode)
+{
+  g_autofree OvsAttributeWrite *entries = NULL;
+  g_autoptr (GHashTable) seen = NULL;
+
+  if (writes == NULL && num_writes > 0)
+    return ovs_enqueue_fail_with (OVSTAGE_ERROR_INVALID_ARGUMENT, "writes is NULL, expected %" G_GSIZE_FORMAT " entries", num_writes);
+  entries = g_new0 (OvsAttributeWrite, num_writes);
+  if (num_writes > 1)
+    seen = ovs_brought_seen_new ();
+  for (gsize i = 0; i < num_writes; i++)
+    entries[i].data = ovs_brought_new (&writes[i].data, seen);
+  return write_entries (instance, query, num_writes > 0 ? &writes[0].attribute : NULL, sizeof *writes, entries, num_writes, ordinal,
+                        prim_mode);
+}
+
+ovstage_enqueue_result_t
+ovstage_delete_attributes (ovstage_instance_t *pointer, ovstage_query_handle_t handle, const ovx_string_or_token_t *attributes,
+                           size_t num_attributes, ovstage_ordinal_t ordinal)
+{
+  OvsInstance *instance;
+  g_autofree guint64 *tokens = NULL;
+  ovstage_enqueue_result_t result;
+  GError *error = NULL;
+
+  if (attributes == NULL && num_attributes > 0)
+    return ovs_enqueue_fail_with (OVSTAGE_ERROR_INVALID_ARGUMENT, "attributes is NULL, expected %" G_GSIZE_FORMAT " names",
+                                  num_attributes);
+  instance = ovs_instance_enter (pointer);
+  if (instance == NULL)
+    return (ovstage_enqueue_result_t) { OVSTAGE_ERROR_INVALID_HANDLE, OVSTAGE_INVALID_OP_ID };
+  tokens = g_new (guint64, num_attributes);
+  for (gsize i = 0; error == NULL && i < num_attributes; i++)
+    if (!ovs_instance_resolve (instance, attributes[i], &tokens[i], &error))
+      g_prefix_error (&error, "attributes[%" G_GSIZE_FORMAT "]: ", i);
+  if (error != NULL)
+    result = ovs_enqueue_fail (error);
+  else
+    {
+      OvsOp *query = ovs_instance_ref_op (instance, OVS_HANDLE_QUERY, handle);
+
+      result = ovs_instance_finish (instance, ovs_stage_delete (instance->stage, query, tokens, num_attributes, ordinal));
+      g_clear_pointer (&query, ovs_op_unref);
+    }
+  ovs_instance_leave (instance);
+  return result;
+}
