@@ -85,6 +85,35 @@ typedef enum
 } OvstageSemantic;
 
 /**
+ * OvstageFilterOp:
+ * @OVSTAGE_FILTER_OP_HAS: the prim has the attribute
+ * @OVSTAGE_FILTER_OP_IN: the value is one of those given
+ * @OVSTAGE_FILTER_OP_CONTAINS: an element of an array, or a part of a text, is the value given
+ * @OVSTAGE_FILTER_OP_PREFIX: a text begins with the one given
+ * @OVSTAGE_FILTER_OP_LT: the value is less than the one given
+ * @OVSTAGE_FILTER_OP_LE: the value is less than the one given, or equal
+ * @OVSTAGE_FILTER_OP_GT: the value is greater than the one given
+ * @OVSTAGE_FILTER_OP_GE: the value is greater than the one given, or equal
+ * @OVSTAGE_FILTER_OP_SUBTREE: a path is the one given or below it
+ *
+ * How a predicate of a filter looks at a value.
+ *
+ * Since: 1.0
+ */
+typedef enum
+{
+  OVSTAGE_FILTER_OP_HAS = 0,
+  OVSTAGE_FILTER_OP_IN = 1,
+  OVSTAGE_FILTER_OP_CONTAINS = 2,
+  OVSTAGE_FILTER_OP_PREFIX = 3,
+  OVSTAGE_FILTER_OP_LT = 4,
+  OVSTAGE_FILTER_OP_LE = 5,
+  OVSTAGE_FILTER_OP_GT = 6,
+  OVSTAGE_FILTER_OP_GE = 7,
+  OVSTAGE_FILTER_OP_SUBTREE = 8,
+} OvstageFilterOp;
+
+/**
  * OvstageMapFlags:
  * @OVSTAGE_MAP_FLAGS_NONE: the memory of a map holds nothing in particular
  * @OVSTAGE_MAP_FLAGS_INITIALIZE: it holds the current values, and zeroes where there are none

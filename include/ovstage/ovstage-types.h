@@ -64,6 +64,7 @@ typedef struct _OvstagePathList OvstagePathList;
 typedef struct _OvstageOrdinalRange OvstageOrdinalRange;
 typedef struct _OvstagePlacement OvstagePlacement;
 typedef struct _OvstageReadGroup OvstageReadGroup;
+typedef struct _OvstageFilter OvstageFilter;
 typedef struct _OvstageMapGroup OvstageMapGroup;
 
 G_END_DECLS

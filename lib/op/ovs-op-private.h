@@ -99,11 +99,17 @@ struct _OvsOp
   GSList *watches; /* (owned) Watch */
 };
 
+/* What a filter query took. */
+typedef struct _OvsSelect OvsSelect;
+
 typedef struct
 {
   OvsOp op;
-  OvstagePathList *list; /* (owned) */
+  OvstagePathList *list; /* (owned) (nullable) NULL: not done, or failed */
   OvsBinding *binding;   /* protected by the stage lock (owned) (nullable) the last one used */
+  guint32 *attributes;   /* (owned) (nullable) that a filter found on its prims, ascending */
+  gsize n_attributes;
+  OvsSelect *select;     /* (owned) (nullable) of a filter that is still to be evaluated */
 } OvsQuery;
 
 typedef struct
@@ -332,6 +338,9 @@ gboolean ovs_read_take_range (OvsRead *read, guint32 token, GError **error);
 /* No lock needed. Makes groups of all that was taken, if it can be told. */
 gboolean ovs_read_settle_range (OvsRead *read, GError **error);
 void ovs_range_work_free (OvsRangeWork *work);
+void ovs_query_run (OvsOp *query, GQueue *ready);
+/* Lets go of what an unfinished filter holds, once nobody will evaluate it. */
+void ovs_query_drop_select (OvsOp *query);
 void ovs_query_clear (OvsQuery *query);
 void ovs_advance_clear (OvsAdvance *advance);
 gboolean ovs_advance_covers (const OvsAdvance *advance, guint32 attribute);

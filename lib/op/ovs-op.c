@@ -309,6 +309,8 @@ ovs_ops_run (GQueue *ready)
         ovs_advance_run ((OvsAdvance *) op, ready);
       else if (op->kind == OVS_OP_MAP)
         ovs_map_run (op, ready);
+      else if (op->kind == OVS_OP_QUERY)
+        ovs_query_run (op, ready);
       else if (op->kind == OVS_OP_WRITE)
         ovs_write_run ((OvsWrite *) op);
       else if (op->kind == OVS_OP_ORDINAL)
@@ -373,6 +375,8 @@ ovs_op_cancel (OvsOp *op)
   if (withdrawn)
     {
       ovs_op_end (op);
+      if (op->kind == OVS_OP_QUERY)
+        ovs_query_drop_select (op);
       ovs_ops_run (&ready);
       ovs_blocked_free (blocked);
       ovs_op_unref (op);

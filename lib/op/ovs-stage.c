@@ -151,7 +151,13 @@ ovs_stage_close (OvsStage *stage)
   ovs_stage_unlock (stage);
 
   for (guint i = 0; i < withdrawn->len; i++)
-    ovs_op_end (withdrawn->pdata[i]);
+    {
+      OvsOp *op = withdrawn->pdata[i];
+
+      ovs_op_end (op);
+      if (op->kind == OVS_OP_QUERY)
+        ovs_query_drop_select (op);
+    }
   ovs_ops_run (&ready);
   g_ptr_array_set_size (blocked, 0);
   ovs_workers_stop (stage->workers);
@@ -514,11 +520,4 @@ OvstagePathList *
 ovs_query_get_list (OvsOp *query)
 {
   return ((OvsQuery *) query)->list;
-}
-
-void
-ovs_query_clear (OvsQuery *query)
-{
-  g_clear_pointer (&query->binding, ovs_binding_unref);
-  g_clear_pointer (&query->list, ovs_path_list_unref);
 }

@@ -12,6 +12,7 @@
 
 #include "op/ovs-op.h"
 #include "path/ovs-path-list.h"
+#include "query/ovs-filter.h"
 #include "tensor/ovs-payload.h"
 
 #define OVS_QUEUE_CAPACITY 4096 /* unless the user says otherwise */
@@ -36,7 +37,13 @@ OvsPathDict *ovs_stage_get_dict (OvsStage *stage);
 
 /* A query over a path list is done when it is made. INVALID_HANDLE for a list of another dictionary. */
 OvsOp *ovs_stage_query_list (OvsStage *stage, OvstagePathList *list);
+/* The prims that match a filter (nullable: all that exist), as of all that was submitted. It may not be done at once, and can be
+ * withdrawn while it waits. @attributes: of these (none: of all), it tells which ones occur on the prims. */
+OvsOp *ovs_stage_query_filter (OvsStage *stage, OvstageFilter *filter, const guint64 *attributes, gsize n_attributes);
+/* Of one that is done. NULL when it failed. */
 OvstagePathList *ovs_query_get_list (OvsOp *query);
+/* Lent; ascending. */
+const guint32 *ovs_query_get_attributes (OvsOp *query, gsize *n);
 
 OvsOp *ovs_stage_write (OvsStage *stage, OvsOp *query, guint64 attribute, guint64 ordinal, OvstageWriteData *data,
                         OvstagePrimMode prim_mode, const OvstagePlacement *placement);

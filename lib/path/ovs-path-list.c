@@ -321,6 +321,30 @@ ovs_path_list_new_for_strings (OvsPathDict *dict, const char *const *paths, gsiz
 }
 
 OvstagePathList *
+ovs_path_list_new_for_bits (OvsPathDict *dict, const guint64 *words, gsize n_words, gsize count, GError **error)
+{
+  OvstagePathList *list = allocate_list (dict, count, error);
+  guint32 *id;
+
+  if (list == NULL)
+    return NULL;
+  id = list->ids;
+  for (gsize i = 0; i < n_words; i++)
+    {
+      guint64 word = words[i];
+      guint32 first = (guint32) i * 64;
+
+      if (word == G_MAXUINT64)
+        for (guint32 bit = 0; bit < 64; bit++)
+          *id++ = first + bit;
+      else
+        for (; word != 0; word &= word - 1)
+          *id++ = first + (guint32) __builtin_ctzll (word);
+    }
+  return intern_list (list, error);
+}
+
+OvstagePathList *
 ovs_path_list_ref (OvstagePathList *list)
 {
   g_atomic_int_inc (&list->refs);

@@ -30,6 +30,8 @@ struct _OvstagePathList
 /* INVALID_HANDLE for an unknown id, INVALID_ARGUMENT for one that is repeated: both name the entry. */
 OvstagePathList *ovs_path_list_new (OvsPathDict *dict, const guint64 *paths, gsize n, GError **error);
 OvstagePathList *ovs_path_list_new_for_strings (OvsPathDict *dict, const char *const *paths, gsize n, GError **error);
+/* The paths whose bits are set, in the order of their ids, which exist. @count: how many there are. */
+OvstagePathList *ovs_path_list_new_for_bits (OvsPathDict *dict, const guint64 *words, gsize n_words, gsize count, GError **error);
 OvstagePathList *ovs_path_list_ref (OvstagePathList *list);
 void ovs_path_list_unref (OvstagePathList *list);
 
