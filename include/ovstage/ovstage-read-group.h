@@ -57,6 +57,14 @@ guint ovstage_read_group_get_n_tensors (const OvstageReadGroup *self);
 OVSTAGE_AVAILABLE_IN_1_0
 OvstageTensor *ovstage_read_group_ref_tensor (OvstageReadGroup *self, guint i);
 OVSTAGE_AVAILABLE_IN_1_0
+OvstageTensor *ovstage_read_group_ref_values (OvstageReadGroup *self, GError **error);
+OVSTAGE_AVAILABLE_IN_1_0
+OvstageTensor *ovstage_read_group_ref_offsets (OvstageReadGroup *self, GError **error);
+OVSTAGE_AVAILABLE_IN_1_0
+char *ovstage_read_group_dup_string (OvstageReadGroup *self, guint32 i, GError **error);
+OVSTAGE_AVAILABLE_IN_1_0
+char **ovstage_read_group_dup_strings (OvstageReadGroup *self, GError **error);
+OVSTAGE_AVAILABLE_IN_1_0
 guint32 ovstage_read_group_get_data_count (const OvstageReadGroup *self);
 OVSTAGE_AVAILABLE_IN_1_0
 gboolean ovstage_read_group_has_data_index_map (const OvstageReadGroup *self);

@@ -25,6 +25,16 @@ OVSTAGE_AVAILABLE_IN_1_0
 OvstageWriteData *ovstage_write_data_new (OvstageTensor *tensor);
 OVSTAGE_AVAILABLE_IN_1_0
 OvstageWriteData *ovstage_write_data_new_take (OvstageTensor *tensor);
+OVSTAGE_AVAILABLE_IN_1_0
+OvstageWriteData *ovstage_write_data_new_array (OvstageTensor *const *tensors, gsize n_tensors);
+OVSTAGE_AVAILABLE_IN_1_0
+OvstageWriteData *ovstage_write_data_new_array_take (OvstageTensor *const *tensors, gsize n_tensors);
+OVSTAGE_AVAILABLE_IN_1_0
+OvstageWriteData *ovstage_write_data_new_packed_array (OvstageTensor *tensor);
+OVSTAGE_AVAILABLE_IN_1_0
+OvstageWriteData *ovstage_write_data_new_packed_array_take (OvstageTensor *tensor);
+OVSTAGE_AVAILABLE_IN_1_0
+OvstageWriteData *ovstage_write_data_new_strings (const char *const *strings);
 
 OVSTAGE_AVAILABLE_IN_1_0
 OvstageWriteData *ovstage_write_data_ref (OvstageWriteData *self);

@@ -497,14 +497,8 @@ ovs_fold_run (OvsFold *fold, guint slice, guint n_slices)
         Slice rows = { slice_boundary (n_rows, slice, n_slices), slice_boundary (n_rows, slice + 1, n_slices) };
 
         for (guint i = 0; i < column->n_steps; i++)
-          {
-            if (!column->steps[i].keep)
-              continue;
-            if (!column->column->schema.is_array)
-              run_step (column, i, rows, n_slices == 1);
-            else if (slice == 0)
-              ovs_fold_run_array (fold, column, i);
-          }
+          if (column->steps[i].keep && !column->column->schema.is_array)
+            run_step (column, i, rows, n_slices == 1);
       }
 }
 
@@ -513,8 +507,13 @@ ovs_fold_finish (OvsFold *fold)
 {
   for (OvsFoldAttr *attr = fold->attrs; attr != NULL; attr = attr->next)
     for (OvsFoldColumn *column = attr->columns; column != NULL; column = column->next)
-      if (column->compaction != NULL)
-        ovs_fold_run_compaction (column);
+      {
+        for (guint i = 0; column->column->schema.is_array && i < column->n_steps; i++)
+          if (column->steps[i].keep)
+            ovs_fold_run_array (fold, column, i);
+        if (column->compaction != NULL)
+          ovs_fold_run_compaction (column);
+      }
 }
 
 static void

@@ -61,7 +61,7 @@ gboolean ovs_fold_plan (OvsFold *fold, OvsAttr *attr, guint64 floor, guint64 ord
 gsize ovs_fold_get_work (OvsFold *fold);
 /* No lock needed. Slices of the rows may run at the same time; all of them make the fold. */
 void ovs_fold_run (OvsFold *fold, guint slice, guint n_slices);
-/* No lock needed. What is left once all slices are made. */
+/* No lock needed. What is left once all slices are made: versions of arrays, and layouts that are made anew. */
 void ovs_fold_finish (OvsFold *fold);
 /* Stage lock held. Gives the number of bytes that are staged no more. */
 gsize ovs_fold_publish (OvsFold *fold);

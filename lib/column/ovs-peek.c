@@ -113,6 +113,7 @@ void
 ovs_peek_run (OvsPeek *peek)
 {
   ovs_fold_run (&peek->fold, 0, 1);
+  ovs_fold_finish (&peek->fold);
 }
 
 void

@@ -310,7 +310,8 @@ ovstage_read_group_dup_prim_indices (const OvstageReadGroup *self, gsize *n_indi
  * ovstage_read_group_get_n_tensors:
  * @self: a group
  *
- * Gets the number of tensors: one for a fixed attribute, none for deleted prims.
+ * Gets the number of tensors: one for a fixed attribute, one for each prim for an
+ * array attribute, none for deleted prims.
  *
  * Returns: the number of tensors
  *
@@ -338,6 +339,10 @@ ovstage_read_group_get_n_tensors (const OvstageReadGroup *self)
  * Its rows need not stand in the order of the prims, and there may be more of
  * them: prim `i` has row [method@Ovstage.ReadGroup.data_row_index] of `i`.
  *
+ * For an array attribute, tensor @i holds the elements of prim @i: it has one axis,
+ * whose extent is their number. Where prims took the same row through an index map,
+ * their tensors share its memory.
+ *
  * Returns: (transfer full) (nullable): the tensor; `NULL` if there is no tensor @i
  *
  * Since: 1.0
@@ -348,6 +353,104 @@ ovstage_read_group_ref_tensor (OvstageReadGroup *self, guint i)
   g_return_val_if_fail (self != NULL, NULL);
 
   return i < self->n_tensors ? ovs_read_group_ref_tensor (self, i) : NULL;
+}
+
+/**
+ * ovstage_read_group_ref_values:
+ * @self: a group of an array attribute
+ * @error: return location for an error
+ *
+ * Takes the elements of all prims, one behind another, as one tensor.
+ *
+ * The elements of prim `i` are those from offset `i` up to, not including, offset
+ * `i + 1` of [method@Ovstage.ReadGroup.ref_offsets]. Where the rows were written
+ * together and in order, nothing is copied; otherwise they are once for all groups
+ * that show the same rows.
+ *
+ * Fails with [error@Ovstage.Error.INVALID_ARGUMENT] for a fixed-size attribute and
+ * for prims that lost the attribute, and with [error@Ovstage.Error.OUT_OF_MEMORY].
+ *
+ * Returns: (transfer full): the elements; `NULL` with an error set
+ *
+ * Since: 1.0
+ */
+OvstageTensor *
+ovstage_read_group_ref_values (OvstageReadGroup *self, GError **error)
+{
+  OvstageTensor *values, *offsets;
+
+  g_return_val_if_fail (self != NULL, NULL);
+
+  return ovs_read_group_get_packed (self, &values, &offsets, error) ? ovs_tensor_ref (values) : NULL;
+}
+
+/**
+ * ovstage_read_group_ref_offsets:
+ * @self: a group of an array attribute
+ * @error: return location for an error
+ *
+ * Takes where the elements of each prim begin among
+ * [method@Ovstage.ReadGroup.ref_values], and where those of the last end.
+ *
+ * That is one `uint64` more than there are prims, the first of which is 0. A prim
+ * without elements has the offset of the next.
+ *
+ * Returns: (transfer full): the offsets; `NULL` with an error set
+ *
+ * Since: 1.0
+ */
+OvstageTensor *
+ovstage_read_group_ref_offsets (OvstageReadGroup *self, GError **error)
+{
+  OvstageTensor *values, *offsets;
+
+  g_return_val_if_fail (self != NULL, NULL);
+
+  return ovs_read_group_get_packed (self, &values, &offsets, error) ? ovs_tensor_ref (offsets) : NULL;
+}
+
+/**
+ * ovstage_read_group_dup_string:
+ * @self: a group of texts
+ * @i: which prim of the group
+ * @error: return location for an error
+ *
+ * Gets the text of prim @i, which an attribute of arrays of bytes carries, as
+ * [ctor@Ovstage.WriteData.new_strings] writes them.
+ *
+ * Fails with [error@Ovstage.Error.INVALID_ARGUMENT] where there is no such prim, the
+ * values are no arrays of bytes, or the bytes are not UTF-8 without NUL; these can be
+ * had from [method@Ovstage.ReadGroup.ref_tensor].
+ *
+ * Returns: (transfer full): the text; `NULL` with an error set
+ *
+ * Since: 1.0
+ */
+char *
+ovstage_read_group_dup_string (OvstageReadGroup *self, guint32 i, GError **error)
+{
+  g_return_val_if_fail (self != NULL, NULL);
+
+  return ovs_read_group_dup_string (self, i, error);
+}
+
+/**
+ * ovstage_read_group_dup_strings:
+ * @self: a group of texts
+ * @error: return location for an error
+ *
+ * Gets for all prims what [method@Ovstage.ReadGroup.dup_string] tells of one.
+ *
+ * Returns: (array zero-terminated=1) (transfer full): one text a prim; `NULL` with an error set
+ *
+ * Since: 1.0
+ */
+char **
+ovstage_read_group_dup_strings (OvstageReadGroup *self, GError **error)
+{
+  g_return_val_if_fail (self != NULL, NULL);
+
+  return ovs_read_group_dup_strings (self, error);
 }
 
 /**

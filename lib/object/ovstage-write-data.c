@@ -17,6 +17,9 @@
  * it is submitted; setting something later does not disturb it. Setters are not
  * for several threads at a time, nor for one thread while another submits.
  *
+ * Arrays, which have a length of their own on every prim, come as one tensor for
+ * each row or as rows of equal length in one tensor.
+ *
  * What is set is checked by the write, whose operation tells what is wrong.
  *
  * Since: 1.0
@@ -82,6 +85,125 @@ ovstage_write_data_new_take (OvstageTensor *tensor)
 }
 
 /**
+ * ovstage_write_data_new_array:
+ * @tensors: (array length=n_tensors): the rows, one tensor each
+ * @n_tensors: how many there are
+ *
+ * Makes the data of a write to an array attribute, whose values have a length of
+ * their own on every prim.
+ *
+ * Each tensor is one row, of as many elements as it has in all: axes of a row are
+ * never folded into lanes, and an axis of extent 0 makes a row without elements.
+ * All tensors have the same data type and device. Index map and mask are about
+ * tensors then; what an index map names several times is stored once.
+ *
+ * The tensors are kept until the data and every write that uses it are done.
+ *
+ * Returns: (transfer full): the data
+ *
+ * Since: 1.0
+ */
+OvstageWriteData *
+ovstage_write_data_new_array (OvstageTensor *const *tensors, gsize n_tensors)
+{
+  g_return_val_if_fail (tensors != NULL || n_tensors == 0, NULL);
+
+  return ovs_payload_new_rows (tensors, n_tensors, FALSE);
+}
+
+/**
+ * ovstage_write_data_new_array_take:
+ * @tensors: (array length=n_tensors): the rows, one tensor each, in memory that is handed over
+ * @n_tensors: how many there are
+ *
+ * Makes the data of a write to an array attribute that may keep the memory of its
+ * tensors.
+ *
+ * The memory of each tensor whose elements are compact and aligned becomes the
+ * stage's, and what reads give later points into it; this goes for any index map
+ * and mask. The others are copied, as by [ctor@Ovstage.WriteData.new_array]. What
+ * [ctor@Ovstage.WriteData.new_take] says of handed-over memory holds for each
+ * tensor by itself: it is let go of when no row needs it.
+ *
+ * Returns: (transfer full): the data
+ *
+ * Since: 1.0
+ */
+OvstageWriteData *
+ovstage_write_data_new_array_take (OvstageTensor *const *tensors, gsize n_tensors)
+{
+  g_return_val_if_fail (tensors != NULL || n_tensors == 0, NULL);
+
+  return ovs_payload_new_rows (tensors, n_tensors, TRUE);
+}
+
+/**
+ * ovstage_write_data_new_packed_array:
+ * @tensor: the rows, one behind another
+ *
+ * Makes the data of a write to an array attribute whose rows are equally long and
+ * lie in one tensor.
+ *
+ * There are as many rows as elements are written, or one more than the highest
+ * entry of an index map; all elements of the tensor, whatever its axes, must divide
+ * evenly among them.
+ *
+ * The tensor is kept until the data and every write that uses it are done.
+ *
+ * Returns: (transfer full): the data
+ *
+ * Since: 1.0
+ */
+OvstageWriteData *
+ovstage_write_data_new_packed_array (OvstageTensor *tensor)
+{
+  g_return_val_if_fail (tensor != NULL, NULL);
+
+  return ovs_payload_new_packed (tensor, FALSE);
+}
+
+/**
+ * ovstage_write_data_new_packed_array_take:
+ * @tensor: the rows, one behind another, in memory that is handed over
+ *
+ * Makes the data of a write like [ctor@Ovstage.WriteData.new_packed_array] that may
+ * keep the memory of its tensor, on the terms of
+ * [ctor@Ovstage.WriteData.new_array_take].
+ *
+ * Returns: (transfer full): the data
+ *
+ * Since: 1.0
+ */
+OvstageWriteData *
+ovstage_write_data_new_packed_array_take (OvstageTensor *tensor)
+{
+  g_return_val_if_fail (tensor != NULL, NULL);
+
+  return ovs_payload_new_packed (tensor, TRUE);
+}
+
+/**
+ * ovstage_write_data_new_strings:
+ * @strings: (array zero-terminated=1): the rows, UTF-8
+ *
+ * Makes the data of a write of texts: an array attribute of the bytes, with the
+ * semantic `OVSTAGE_SEMANTIC_STRING`.
+ *
+ * The strings are copied. [method@Ovstage.ReadGroup.dup_string] reads them.
+ *
+ * Returns: (transfer full): the data
+ *
+ * Since: 1.0
+ */
+OvstageWriteData *
+ovstage_write_data_new_strings (const char *const *strings)
+{
+  g_return_val_if_fail (strings != NULL, NULL);
+
+  return ovs_payload_new_strings (strings);
+}
+
+/**
  * ovstage_write_data_ref:
  * @self: the data of a write
  *
@@ -138,7 +260,7 @@ ovstage_write_data_set_count (OvstageWriteData *self, guint32 count)
  * @index_map: (array length=n_index_map) (nullable): the row of each element, or `NULL` for none
  * @n_index_map: how many there are, at least the count
  *
- * Sets which row of the tensor each element takes.
+ * Sets which row of the tensor, or which tensor of an array, each element takes.
  *
  * Entry i is a row of the tensor, not a prim. Rows may repeat, and may be left
  * out. The map is copied; a count is needed with it.

@@ -271,12 +271,15 @@ end_fold (OvsAdvance *advance, GQueue *ready)
   OvsStage *stage = advance->op.stage;
   gboolean risen;
 
+  /* What was handed over and is replaced now is let go of when the advance is done. */
+  ovs_buffers_hold_back ();
   ovs_fold_finish (advance->fold);
   ovs_stage_lock (stage);
   risen = publish (advance);
   ovs_op_unset_pending (&advance->op, NULL, ready);
   ovs_stage_unlock (stage);
   end (advance, TRUE, risen);
+  ovs_buffers_let_go ();
 }
 
 static void

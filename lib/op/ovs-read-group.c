@@ -197,14 +197,31 @@ keep_packed (gpointer *place, OvsPackedRows *made)
   return g_atomic_pointer_get (place);
 }
 
+static gboolean
+check_is_array (const OvstageReadGroup *group, GError **error)
+{
+  OvsSchema schema = { group->dtype, group->is_array, group->semantic };
+  char text[OVS_SCHEMA_TEXT_MAX];
+
+  if (group->is_array)
+    return TRUE;
+  if (group->is_delete)
+    return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "the group tells of prims that lost the attribute, expected one with arrays");
+  return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "the values of the group are %s, expected arrays",
+                   ovs_schema_format (&schema, text));
+}
+
 gboolean
 ovs_read_group_get_packed (OvstageReadGroup *group, OvstageTensor **values, OvstageTensor **offsets, GError **error)
 {
   OvsVersion *version = group->version;
   OvsPackedRows *packed = g_atomic_pointer_get (&group->packed), *made;
-  /* Groups of all rows share what one of them made. */
-  gboolean whole = group->row_map == NULL && group->first_row == 0 && group->n_tensors == version->n_rows;
+  gboolean whole;
 
+  if (!check_is_array (group, error))
+    return FALSE;
+  /* Groups of all rows share what one of them made. */
+  whole = group->row_map == NULL && group->first_row == 0 && group->n_tensors == version->n_rows;
   if (packed == NULL && whole && (packed = g_atomic_pointer_get (&version->packed)) != NULL)
     packed = keep_packed (&group->packed, ovs_packed_rows_ref (packed));
   if (packed == NULL)
@@ -221,32 +238,54 @@ ovs_read_group_get_packed (OvstageReadGroup *group, OvstageTensor **values, Ovst
   return TRUE;
 }
 
-char *
-ovs_read_group_dup_string (OvstageReadGroup *group, guint32 i, GError **error)
+static gboolean
+check_is_text (const OvstageReadGroup *group, GError **error)
 {
   OvsSchema schema = { group->dtype, group->is_array, group->semantic };
   char text[OVS_SCHEMA_TEXT_MAX];
-  const OvsArrayRow *row;
-  const char *bytes, *end;
 
-  if (!group->is_array || group->dtype.code != OVS_CODE_UINT || group->dtype.bits != 8 || group->dtype.lanes != 1)
-    {
-      ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "the values of the group are %s, expected text, which is uint8[]",
-                ovs_schema_format (&schema, text));
+  if (!check_is_array (group, error))
+    return FALSE;
+  if (group->dtype.code == OVS_CODE_UINT && group->dtype.bits == 8 && group->dtype.lanes == 1)
+    return TRUE;
+  return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "the values of the group are %s, expected text, which is uint8[]",
+                   ovs_schema_format (&schema, text));
+}
+
+static char *
+dup_string (const OvstageReadGroup *group, guint32 i, GError **error)
+{
+  const OvsArrayRow *row = get_array (group, i);
+  const char *bytes = (const char *) ovs_array_row_get_data (row), *end;
+
+  if (g_utf8_validate_len (bytes, row->size, &end))
+    return g_strndup (bytes, row->size);
+  ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "row %u: byte %" G_GSIZE_FORMAT " is 0x%02x, expected UTF-8 text without NUL", i,
+            (gsize) (end - bytes), *(const guint8 *) end);
+  return NULL;
+}
+
+char *
+ovs_read_group_dup_string (OvstageReadGroup *group, guint32 i, GError **error)
+{
+  if (!check_is_text (group, error))
+    return NULL;
+  if (i < group->n_tensors)
+    return dup_string (group, i, error);
+  ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "row is %u, expected below %u", i, group->n_tensors);
+  return NULL;
+}
+
+char **
+ovs_read_group_dup_strings (OvstageReadGroup *group, GError **error)
+{
+  g_auto (GStrv) strings = NULL;
+
+  if (!check_is_text (group, error))
+    return NULL;
+  strings = g_new0 (char *, (gsize) group->n_tensors + 1);
+  for (guint32 i = 0; i < group->n_tensors; i++)
+    if ((strings[i] = dup_string (group, i, error)) == NULL)
       return NULL;
-    }
-  if (i >= group->n_tensors)
-    {
-      ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "row is %u, expected below %u", i, group->n_tensors);
-      return NULL;
-    }
-  row = get_array (group, i);
-  bytes = (const char *) ovs_array_row_get_data (row);
-  if (!g_utf8_validate_len (bytes, row->size, &end))
-    {
-      ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "row %u: byte %" G_GSIZE_FORMAT " is 0x%02x, expected UTF-8 text without NUL", i,
-                (gsize) (end - bytes), *(const guint8 *) end);
-      return NULL;
-    }
-  return g_strndup (bytes, row->size);
+  return g_steal_pointer (&strings);
 }

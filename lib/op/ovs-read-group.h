@@ -50,6 +50,7 @@ OvstageTensor *ovs_read_group_ref_tensor (OvstageReadGroup *group, guint i);
 gboolean ovs_read_group_get_packed (OvstageReadGroup *group, OvstageTensor **values, OvstageTensor **offsets, GError **error);
 /* Of arrays of bytes: row @i as text. */
 char *ovs_read_group_dup_string (OvstageReadGroup *group, guint32 i, GError **error);
+char **ovs_read_group_dup_strings (OvstageReadGroup *group, GError **error);
 
 /* The entry of the list that prim @i of the group is, offset included. */
 static inline guint32

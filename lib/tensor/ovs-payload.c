@@ -110,6 +110,34 @@ ovs_payload_new_refused (GError *error)
 }
 
 OvstageWriteData *
+ovs_payload_new_strings (const char *const *strings)
+{
+  OvstageDataType dtype = { OVS_CODE_UINT, 8, 1 };
+  g_autoptr (GArray) offsets = g_array_new (FALSE, FALSE, sizeof (guint64));
+  g_autoptr (OvstageTensor) values = NULL;
+  OvstageWriteData *payload;
+  guint64 at = 0;
+  gint64 shape;
+  char *text;
+
+  g_array_append_val (offsets, at);
+  for (gsize i = 0; strings[i] != NULL; i++)
+    {
+      at += strlen (strings[i]);
+      g_array_append_val (offsets, at);
+    }
+  text = g_malloc (MAX (at, 1));
+  for (gsize i = 0; strings[i] != NULL; i++)
+    memcpy (text + g_array_index (offsets, guint64, i), strings[i],
+            g_array_index (offsets, guint64, i + 1) - g_array_index (offsets, guint64, i));
+  shape = (gint64) at;
+  values = ovs_tensor_new (dtype, OVS_DEVICE_CPU, 0, 1, &shape, NULL, text, 0, g_free, text);
+  payload = ovs_payload_new_ragged (values, (const guint64 *) offsets->data, offsets->len - 1, TRUE);
+  payload->semantic = OVSTAGE_SEMANTIC_STRING;
+  return payload;
+}
+
+OvstageWriteData *
 ovs_payload_ref (OvstageWriteData *payload)
 {
   g_atomic_int_inc (&payload->refs);
@@ -298,8 +326,8 @@ check_tensors (const OvstageWriteData *payload, GError **error)
 {
   char name[32];
 
-  if (ovs_payload_n_tensors (payload) == 0)
-    return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, payload->kind == OVS_PAYLOAD_ROWS
+  if (ovs_payload_n_tensors (payload) == 0 || (payload->kind == OVS_PAYLOAD_RAGGED && payload->n_rows == 0))
+    return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, payload->kind != OVS_PAYLOAD_FIXED
                      ? "tensors: none given, expected one for each row"
                      : "tensor: none given, expected one");
   for (gsize i = 0; payload->kind == OVS_PAYLOAD_ROWS && i < payload->n_rows; i++)

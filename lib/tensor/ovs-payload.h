@@ -81,6 +81,8 @@ OvstageWriteData *ovs_payload_dup (OvstageWriteData *payload);
 OvstageWriteData *ovs_payload_new_rows (OvstageTensor *const *tensors, gsize n, gboolean take);
 OvstageWriteData *ovs_payload_new_packed (OvstageTensor *tensor, gboolean take);
 OvstageWriteData *ovs_payload_new_ragged (OvstageTensor *values, const guint64 *offsets, gsize n, gboolean take);
+/* Texts: ragged rows of bytes, with the semantic STRING. */
+OvstageWriteData *ovs_payload_new_strings (const char *const *strings);
 /* What a face could not make a payload of: the form check fails with @error, which is taken. */
 OvstageWriteData *ovs_payload_new_refused (GError *error);
 OvstageWriteData *ovs_payload_ref (OvstageWriteData *payload);
