@@ -85,10 +85,6 @@ class Arguments(StageCase):
         self.assertEqual(self.write(self.a, 0).op_id, 0)
         self.assertTrue(self.write(self.a, 0).done)
 
-    def test_arrays_come_later(self):
-        self.assert_code(self.write(self.a, is_array=True), ErrorCode.NOT_SUPPORTED, "is_array")
-        self.assert_code(self.write([self.a] * 3, is_array=True), ErrorCode.NOT_SUPPORTED, "is_array")
-
     def test_reads(self):
         latest = ovstage.OrdinalRange.latest(1)
         for attributes in ("a", None, 7, [1.0]):

@@ -619,6 +619,91 @@ group_dlpack (PyovsGroup *self, PyObject *const *args, Py_ssize_t n_args, PyObje
   return make_tensor (self, values[0], &pyovs_managed_tensor_type);
 }
 
+/* Of an array attribute: what @ref takes. */
+static PyObject *
+make_packed (PyovsGroup *self, OvstageTensor *(*ref) (OvstageReadGroup *, GError **))
+{
+  OvstageReadGroup *group = get_group (self);
+  OvstageTensor *tensor;
+  GError *error = NULL;
+
+  if (group == NULL || !check_has_values (group))
+    return NULL;
+  tensor = ref (group, &error);
+  if (tensor == NULL)
+    return pyovs_raise_gerror (pyovs.error, error);
+  return pyovs_tensor_new (&pyovs_managed_tensor_type, tensor, TRUE);
+}
+
+static PyObject *
+group_get_values (PyovsGroup *self, void *closure)
+{
+  return make_packed (self, ovstage_read_group_ref_values);
+}
+
+static PyObject *
+group_get_offsets (PyovsGroup *self, void *closure)
+{
+  PyObject *tensor = make_packed (self, ovstage_read_group_ref_offsets);
+  PyObject *array = tensor != NULL ? pyovs_tensor_to_numpy ((PyovsTensor *) tensor) : NULL;
+
+  Py_XDECREF (tensor);
+  return array;
+}
+
+/* Takes @text. */
+static PyObject *
+make_text (char *text, GError *error)
+{
+  PyObject *result;
+
+  if (text == NULL)
+    return pyovs_raise_gerror (pyovs.error, error);
+  result = PyUnicode_FromString (text);
+  g_free (text);
+  return result;
+}
+
+static PyObject *
+group_text (PyovsGroup *self, PyObject *object)
+{
+  OvstageReadGroup *group = get_group (self);
+  GError *error = NULL;
+  char *text;
+  guint32 i;
+
+  if (group == NULL || !check_has_values (group) || !pyovs_as_index (object, "i", ovstage_read_group_get_prim_count (group), &i) ||
+      (group = get_group (self)) == NULL) /* __index__() may have released it */
+    return NULL;
+  text = ovstage_read_group_dup_string (group, i, &error);
+  return make_text (text, error);
+}
+
+static PyObject *
+group_texts (PyovsGroup *self, PyObject *unused)
+{
+  OvstageReadGroup *group = get_group (self);
+  PyObject *texts;
+  Py_ssize_t i, n;
+
+  if (group == NULL || !check_has_values (group))
+    return NULL;
+  n = ovstage_read_group_get_prim_count (group);
+  texts = PyList_New (n);
+  for (i = 0; texts != NULL && i < n; i++)
+    {
+      GError *error = NULL;
+      char *string = ovstage_read_group_dup_string (group, i, &error);
+      PyObject *text = make_text (string, error);
+
+      if (text != NULL)
+        PyList_SET_ITEM (texts, i, text);
+      else
+        Py_CLEAR (texts);
+    }
+  return texts;
+}
+
 PyObject *
 pyovs_group_release (PyObject *object, PyObject *unused)
 {
@@ -664,6 +749,8 @@ static PyGetSetDef group_getset[] = {
   GROUP_GETSET (data_count, "How many rows of data the group has."),
   GROUP_GETSET (has_data_index_map, "Whether prim i has another row of data than row i."),
   GROUP_GETSET (data_rows, "The rows of data of the prims, as a read-only uint32 array."),
+  GROUP_GETSET (values, "Of an array attribute: the elements of all prims one behind another, for np.from_dlpack() and its like."),
+  GROUP_GETSET (offsets, "Where the elements of each prim begin in values, and the last end: a read-only uint64 array."),
   GROUP_GETSET (meta, "A ReadGroupMeta: the write floor and the layout generation of the attribute."),
   { NULL },
 };
@@ -678,7 +765,12 @@ static PyMethodDef group_methods[] = {
   { "array", (PyCFunction) group_array, METH_O,
     PyDoc_STR ("array($self, i, /)\n--\n\n"
                "Tensor i as a flat, read-only numpy view of the base elements. It outlives the group.\n"
-               "Its rows are those of the prims in the order of data_rows, and there may be others.") },
+               "Its rows are those of the prims in the order of data_rows, and there may be others; of an array\n"
+               "attribute, it is what prim i has.") },
+  { "text", (PyCFunction) group_text, METH_O,
+    PyDoc_STR ("text($self, i, /)\n--\n\nThe text of prim i, where the values are texts: arrays of bytes, in UTF-8.") },
+  { "texts", (PyCFunction) group_texts, METH_NOARGS,
+    PyDoc_STR ("texts($self)\n--\n\nThe texts of all prims, as a list.") },
   { "dlpack", PYOVS_METHOD (group_dlpack), METH_FASTCALL | METH_KEYWORDS,
     PyDoc_STR ("dlpack($self, i, *, readonly=True)\n--\n\n"
                "Tensor i for np.from_dlpack() and its like, lanes as one trailing axis. It outlives the group.") },

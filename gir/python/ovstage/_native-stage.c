@@ -693,7 +693,10 @@ typedef struct
   guint64 cuda_event;
   guint64 cuda_stream;
   gboolean transfer;
-  OvstageTensor *tensor; /* (owned) (nullable) */
+  gboolean is_array;
+  OvstageTensor *tensor; /* (owned) (nullable) the only one */
+  GPtrArray *tensors;    /* (owned) (nullable) of a list: one for each row of an array */
+  GPtrArray *texts;      /* (owned) (nullable) of a list of str, and NULL at its end */
   gsize n_bytes;
   gboolean has_index_map;
   gboolean has_mask;
@@ -705,6 +708,8 @@ static void
 write_clear (Write *write)
 {
   g_clear_pointer (&write->tensor, pyovs_tensor_unref);
+  g_clear_pointer (&write->tensors, g_ptr_array_unref);
+  g_clear_pointer (&write->texts, g_ptr_array_unref);
   if (write->has_index_map)
     pyovs_index_map_clear (&write->index_map);
   if (write->has_mask)
@@ -776,9 +781,53 @@ set_selection (Write *write, PyObject *index_map, PyObject *mask, PyObject *coun
   return TRUE;
 }
 
-/* A list holds one tensor; what else it may hold belongs to arrays. */
+/* A list of str: the text of each prim. */
 static gboolean
-set_tensors (Write *write, PyObject *object, gboolean is_array, PyObject *stream, PyovsRefusal *refusal)
+set_texts (Write *write, PyObject *list, PyovsRefusal *refusal)
+{
+  Py_ssize_t i;
+
+  write->texts = g_ptr_array_new_with_free_func (g_free);
+  for (i = 0; i < PySequence_Fast_GET_SIZE (list); i++)
+    {
+      PyObject *item = PySequence_Fast_GET_ITEM (list, i);
+      const char *text;
+      Py_ssize_t size;
+
+      if (!PyUnicode_Check (item))
+        {
+          PyErr_Format (PyExc_TypeError, "tensors[%zd]: a str is needed beside others, not %s", i, Py_TYPE (item)->tp_name);
+          return FALSE;
+        }
+      text = PyUnicode_AsUTF8AndSize (item, &size);
+      if (text == NULL)
+        return FALSE;
+      if (strlen (text) != (gsize) size)
+        {
+          PyErr_Format (PyExc_ValueError, "tensors[%zd]: the text holds a NUL", i);
+          return FALSE;
+        }
+      write->n_bytes += size;
+      g_ptr_array_add (write->texts, g_strndup (text, size));
+    }
+  g_ptr_array_add (write->texts, NULL);
+  if (!write->is_array)
+    pyovs_refuse (refusal, OVSTAGE_ERROR_INVALID_ARGUMENT, "tensors: texts are array attributes, expected is_array=True");
+  return TRUE;
+}
+
+static void
+add_size (Write *write, OvstageTensor *tensor)
+{
+  gsize n_bytes;
+
+  if (pyovs_tensor_n_bytes (tensor, &n_bytes))
+    write->n_bytes += n_bytes;
+}
+
+/* A list holds one tensor for each row of an array. That of a fixed-size attribute holds one. */
+static gboolean
+set_tensors (Write *write, PyObject *object, PyObject *stream, PyovsRefusal *refusal)
 {
   PyovsSource source = { .takes_stream = TRUE };
   Py_ssize_t i, n;
@@ -792,10 +841,15 @@ set_tensors (Write *write, PyObject *object, gboolean is_array, PyObject *stream
     {
       write->tensor = pyovs_tensor_import (object, "tensors", PYOVS_IMPORT_MAY_COPY, stream, &source, refusal);
       write->cuda_stream |= source.work_stream;
+      if (write->tensor != NULL)
+        add_size (write, write->tensor);
       return write->tensor != NULL || !PyErr_Occurred ();
     }
 
   n = PySequence_Fast_GET_SIZE (object);
+  if (n > 0 && PyUnicode_Check (PySequence_Fast_GET_ITEM (object, 0)))
+    return set_texts (write, object, refusal);
+  write->tensors = g_ptr_array_new_with_free_func ((GDestroyNotify) pyovs_tensor_unref);
   for (i = 0; i < PySequence_Fast_GET_SIZE (object); i++)
     {
       PyObject *item = Py_NewRef (PySequence_Fast_GET_ITEM (object, i));
@@ -811,13 +865,15 @@ set_tensors (Write *write, PyObject *object, gboolean is_array, PyObject *stream
       g_free (own.message);
       if (tensor == NULL && PyErr_Occurred ())
         return FALSE;
-      if (write->tensor == NULL)
-        write->tensor = tensor;
-      else
-        pyovs_tensor_unref (tensor);
+      if (tensor == NULL)
+        continue;
+      add_size (write, tensor);
+      g_ptr_array_add (write->tensors, tensor);
     }
   write->cuda_stream |= source.work_stream;
-  if (n != 1 && !is_array)
+  if (!write->is_array && write->tensors->len == 1)
+    write->tensor = ovstage_tensor_ref (write->tensors->pdata[0]);
+  if (n != 1 && !write->is_array)
     pyovs_refuse (refusal, OVSTAGE_ERROR_INVALID_ARGUMENT, "tensors: %d were given, a fixed-size attribute takes one", (int) n);
   return TRUE;
 }
@@ -825,9 +881,19 @@ set_tensors (Write *write, PyObject *object, gboolean is_array, PyObject *stream
 static OvstageWriteData *
 make_data (const Write *write)
 {
+  OvstageTensor **tensors = write->tensors != NULL ? (OvstageTensor **) write->tensors->pdata : NULL;
+  gsize n = write->tensors != NULL ? write->tensors->len : 0;
   OvstageWriteData *data;
 
-  data = write->transfer ? ovstage_write_data_new_take (write->tensor) : ovstage_write_data_new (write->tensor);
+  if (write->texts != NULL)
+    data = ovstage_write_data_new_strings ((const char *const *) write->texts->pdata);
+  else if (!write->is_array)
+    data = write->transfer ? ovstage_write_data_new_take (write->tensor) : ovstage_write_data_new (write->tensor);
+  else if (write->tensor != NULL)
+    data = write->transfer ? ovstage_write_data_new_packed_array_take (write->tensor)
+                           : ovstage_write_data_new_packed_array (write->tensor);
+  else
+    data = write->transfer ? ovstage_write_data_new_array_take (tensors, n) : ovstage_write_data_new_array (tensors, n);
   if (write->count != 0)
     ovstage_write_data_set_count (data, write->count);
   if (write->has_index_map)
@@ -891,7 +957,7 @@ static gboolean
 set_entry (PyovsStage *self, Write *write, PyObject **values, PyovsRefusal *refusal)
 {
   PyObject *stream = NULL;
-  gboolean is_array, fine;
+  gboolean fine;
   int i;
 
   for (i = WRITE_INDEX_MAP; i <= WRITE_COUNT; i++)
@@ -902,7 +968,7 @@ set_entry (PyovsStage *self, Write *write, PyObject **values, PyovsRefusal *refu
       PyErr_Format (PyExc_TypeError, "is_array: a bool is needed, not %s", Py_TYPE (values[WRITE_IS_ARRAY])->tp_name);
       return FALSE;
     }
-  is_array = values[WRITE_IS_ARRAY] == Py_True;
+  write->is_array = values[WRITE_IS_ARRAY] == Py_True;
   if (values[WRITE_TRANSFER] != NULL && !PyBool_Check (values[WRITE_TRANSFER]))
     {
       PyErr_Format (PyExc_TypeError, "transfer: a bool is needed, not %s", Py_TYPE (values[WRITE_TRANSFER])->tp_name);
@@ -927,15 +993,9 @@ set_entry (PyovsStage *self, Write *write, PyObject **values, PyovsRefusal *refu
       if (stream == NULL)
         return FALSE;
     }
-  fine = set_tensors (write, values[WRITE_TENSORS], is_array, stream, refusal);
+  fine = set_tensors (write, values[WRITE_TENSORS], stream, refusal);
   Py_XDECREF (stream);
-  if (!fine)
-    return FALSE;
-  if (is_array)
-    pyovs_refuse (refusal, OVSTAGE_ERROR_NOT_SUPPORTED, "is_array: array attributes are not supported by this version");
-  if (write->tensor == NULL || !pyovs_tensor_n_bytes (write->tensor, &write->n_bytes))
-    write->n_bytes = 0;
-  return TRUE;
+  return fine;
 }
 
 static PyObject *
@@ -1631,6 +1691,8 @@ static PyMethodDef stage_methods[] = {
                "Writes one row per prim at an ordinal; advance_write_floor() makes it readable.\n\n"
                "attribute: a token or its text. tensors: an array with the buffer protocol or __dlpack__, of any\n"
                "strides; trailing axes are the tuple of a row. It is held until the operation is done.\n"
+               "is_array: every prim has a row of its own length; tensors is a list with one array a row, then, or a list\n"
+               "of str (semantic STRING unless told otherwise), or one array of rows that are equally long.\n"
                "count: the leading prims only. index_map: which row each element takes. mask: which elements are\n"
                "written, one bool each or bits in uint64 words. prim_mode: a PrimMode, UPSERT unless told otherwise.\n"
                "semantic: an AttributeSemantic. transfer: the store may keep the memory instead of copying it; nobody\n"
