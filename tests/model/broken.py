@@ -677,6 +677,78 @@ class CloneMayOverlap(model.Model):
         return super().clone(source, list(dict.fromkeys(targets)), ordinal)
 
 
+class MapIsFilledWithWhatIsSealed(model.Model):
+    def map_attribute(self, prims, attribute, ordinal, *args):
+        status, session = super().map_attribute(prims, attribute, ordinal, *args)
+        if session is not None and args[-1]:
+            for prim in session.values:
+                if self.last_entry(attribute, prim, min(ordinal, self.floor(attribute))) is None:
+                    session.values[prim] = bytes(session.sizes[prim])
+        return status, session
+
+
+class MapTakesTheFirstSchema(model.Model):
+    """Where the data type was left open and several would do."""
+
+    def map_schema(self, prims, attribute, ordinal, dtype, *args):
+        found = super().map_schema(prims, attribute, ordinal, dtype, *args)
+        live = [self.live_schema(attribute, prim, ordinal) for prim in prims]
+        return found or next((schema for schema in live if schema is not None and dtype is None), None)
+
+
+class MapTakesNoSchemaFromTheStage(model.Model):
+    def map_schema(self, prims, attribute, ordinal, dtype, *args):
+        if dtype is None and not any(self.live_schema(attribute, prim, ordinal) for prim in prims):
+            return None
+        return super().map_schema(prims, attribute, ordinal, dtype, *args)
+
+
+class MapIsOneGroup(model.Model):
+    def map_attribute(self, prims, *args):
+        status, session = super().map_attribute(prims, *args)
+        if session is not None and session.groups:
+            session.groups = [list(prims)]
+            session.left = list(session.groups)
+        return status, session
+
+
+class CommitsCountAsOfTheMap(model.Model):
+    """What was written after the map was made wins."""
+
+    def map_attribute(self, prims, attribute, *args):
+        status, session = super().map_attribute(prims, attribute, *args)
+        if session is not None:
+            session.made = self.seq
+        return status, session
+
+    def write_mapped(self, session, prims):
+        status = super().write_mapped(session, prims)
+        if prims and status == model.OK:
+            entries = self.entries[session.attribute]
+            entries[-1] = entries[-1]._replace(seq=session.made + 0.5)
+        return status
+
+
+class CommitsAreNotChecked(model.Model):
+    def write_mapped(self, session, prims):
+        if session.mode == model.INSERT and session.ordinal > self.floor(session.attribute):
+            session.mode = model.UPSERT
+        return super().write_mapped(session, prims)
+
+
+class CommitTwiceIsFine(model.Model):
+    def map_commit(self, session):
+        return model.OK if session.ended else super().map_commit(session)
+
+
+class DiscardIsACommit(model.Model):
+    def map_discard(self, session):
+        left, session.left = session.left, []
+        if not session.ended:
+            session.ended = True
+            self.write_mapped(session, [prim for group in left for prim in group])
+
+
 class WritesToWhatItTook(fake.Stage):
     """Scatters later writes into the memory that was handed over."""
 

@@ -156,6 +156,57 @@ class Group(Managed):
         return np.frombuffer(rows[i] if self.is_array else b"".join(rows), dtype)
 
 
+class MapGroup(Managed):
+    def __init__(self, mapping, prims):
+        self.map = mapping
+        self.prims = prims
+        session = mapping.session
+        self.data_type = DataType(*session.schema[:3])
+        self.is_array = session.schema.is_array
+        self.prim_list = mapping.prims
+        self.prim_count = len(prims)
+        self.tensor_count = len(prims) if self.is_array else 1
+        kind = "?" if session.schema.code == CODES["b"] else f"{KINDS[session.schema.code]}{session.schema.bits // 8}"
+        rows = {prim: np.zeros(session.sizes[prim] * 8 // session.schema.bits, kind) for prim in prims}
+        for prim, value in session.values.items():
+            if prim in rows:
+                rows[prim][...] = np.frombuffer(value, kind)
+        self.arrays = list(rows.values()) if self.is_array else [np.concatenate(list(rows.values()))]
+
+    def prim_index(self, i):
+        return self.prim_list.index(self.prims[i])
+
+    def array(self, i):
+        return self.arrays[i]
+
+    def commit(self):
+        """Tells the session what was written."""
+        rows = self.arrays if self.is_array else np.split(self.arrays[0], len(self.prims))
+        self.map.session.values.update({prim: row.tobytes() for prim, row in zip(self.prims, rows)})
+        for values in self.arrays:
+            values.flags.writeable = False
+
+
+class Map(Operation):
+    def __init__(self, stage, prims, status, session, op_id):
+        super().__init__(status, op_id)
+        self.stage = stage
+        self.prims = prims
+        self.session = session
+        self.groups = [MapGroup(self, group) for group in session.groups] if session else []
+        self.left = list(self.groups)
+
+    def fetch_next(self, timeout=-1):
+        self.wait()
+        return self.left.pop(0) if self.left else None
+
+    def discard(self):
+        for group in self.groups:
+            if group.prims in self.session.left:
+                group.commit()
+        self.stage.model.map_discard(self.session)
+
+
 class Stage(Managed):
     model_type = model.Model
     group_type = Group
@@ -227,6 +278,27 @@ class Stage(Managed):
 
     def clone_async(self, source, targets, ordinal):
         return self.operation(self.model.clone(source, targets, ordinal))
+
+    def map_attribute(
+        self, query, attribute, ordinal, *, dtype=None, semantic=0, prim_mode=0, element_sizes=None, initialize=False
+    ):
+        name = self.name(attribute)
+        status, session = self.model.map_attribute(
+            query.prims, name, ordinal, dtype, int(semantic), int(prim_mode), element_sizes, initialize
+        )
+        self.last_id += 1
+        return Map(self, query.prims, status, session, self.last_id)
+
+    def unmap_group(self, mapping, group):
+        if group.prims in mapping.session.left:
+            group.commit()
+        return self.operation(self.model.map_commit_group(mapping.session, group.prims))
+
+    def unmap_attribute(self, mapping):
+        for group in mapping.groups:
+            if group.prims in mapping.session.left:
+                group.commit()
+        return self.operation(self.model.map_commit(mapping.session))
 
     def query(self, filter, attributes=()):
         status, prims = self.model.query(filter.tree)

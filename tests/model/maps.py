@@ -9,14 +9,15 @@ from terms import *
 class Session:
     """An open map: what its commits write."""
 
-    def __init__(self, prims, attribute, schema, ordinal, mode, sizes, filled):
+    def __init__(self, attribute, schema, ordinal, mode, groups, sizes, filled):
         self.attribute = attribute
         self.schema = schema
         self.ordinal = ordinal
         self.mode = mode
-        self.values = dict(filled)  # prim -> bytes, as far as they are known
+        self.groups = groups  # the prims of each group
+        self.left = list(groups)  # those that were not committed yet
         self.sizes = sizes  # prim -> size of its row in bytes
-        self.left = list(prims)  # prims that were not committed yet
+        self.values = filled  # prim -> bytes, as far as they are known
         self.ended = False
 
 
@@ -34,14 +35,15 @@ class Maps:
         if counts is not None and len(counts) != len(prims):
             return INVALID_ARGUMENT, None
         if not prims:
-            return OK, Session([], attribute, None, ordinal, mode, {}, {})
+            return OK, Session(attribute, None, ordinal, mode, [], {}, {})
         if ordinal <= self.floor(attribute):
             return WRITE_FLOOR_VIOLATION, None
         fault = self.mode_fault(prims, ordinal, mode)
         if fault != OK:
             return fault, None
         schema = self.map_schema(prims, attribute, ordinal, dtype, semantic, counts is not None)
-        if schema is None or self.schemas_for(attribute, prims, ordinal, schema) is None:
+        schemas = schema and self.schemas_for(attribute, prims, ordinal, schema)
+        if not schemas:
             return INVALID_ARGUMENT, None
         width = schema.lanes * schema.bits // 8
         sizes = {prim: width * (counts[i] if counts is not None else 1) for i, prim in enumerate(prims)}
@@ -51,7 +53,10 @@ class Maps:
                 entry = self.last_entry(attribute, prim, ordinal)
                 now = entry.rows[prim][1] if entry is not None else b""
                 filled[prim] = now[: sizes[prim]].ljust(sizes[prim], b"\0")
-        return OK, Session(prims, attribute, schema, ordinal, mode, sizes, filled)
+        order = [*self.columns.get(attribute, ()), schema]
+        groups = [[prim for prim in prims if schemas[prim] == one] for one in dict.fromkeys(order)]
+        groups = [group for group in groups if group]
+        return OK, Session(attribute, schema, ordinal, mode, groups, sizes, filled)
 
     def map_schema(self, prims, attribute, ordinal, dtype, semantic, is_array):
         """The schema of a map; None if the type was left open and cannot be told."""
@@ -67,11 +72,27 @@ class Maps:
             return None
         return schema
 
-    def map_commit(self, session, prims):
-        """Commits the rows of some prims as a write."""
-        session.left = [prim for prim in session.left if prim not in prims]
-        rows = {prim: session.values[prim] for prim in prims}
-        if not rows:
+    def map_commit_group(self, session, group):
+        """Commits one group as a write."""
+        if session.ended or group not in session.left:
+            return INVALID_HANDLE
+        session.left.remove(group)
+        return self.write_mapped(session, group)
+
+    def map_commit(self, session):
+        """Commits the rest as one write."""
+        if session.ended:
+            return INVALID_HANDLE
+        prims = [prim for group in session.left for prim in group]
+        self.map_discard(session)
+        return self.write_mapped(session, prims)
+
+    def map_discard(self, session):
+        session.ended = True
+        session.left = []
+
+    def write_mapped(self, session, prims):
+        if not prims:
             return OK
         if session.ordinal <= self.floor(session.attribute):
             return WRITE_FLOOR_VIOLATION
@@ -82,13 +103,5 @@ class Maps:
         if schemas is None:
             return INVALID_ARGUMENT
         self.seq += 1
-        self.accept(session.attribute, session.ordinal, {p: (schemas[p], data) for p, data in rows.items()})
+        self.accept(session.attribute, session.ordinal, {p: (schemas[p], session.values[p]) for p in prims})
         return OK
-
-    def map_commit_rest(self, session):
-        session.ended = True
-        return self.map_commit(session, list(session.left))
-
-    def map_discard(self, session):
-        session.ended = True
-        session.left = []

@@ -242,6 +242,62 @@ def generation(group):
     return getattr(group, "layout_generation", getattr(getattr(group, "meta", None), "layout_generation", None))
 
 
+def map_options(dtype, told):
+    """The options of a map, from plain data."""
+    more = {"initialize": told["fill"]}
+    if dtype is not None:
+        more["dtype"] = ovstage.DLDataType(*dtype)
+    if told["semantic"] != 0:
+        more["semantic"] = ovstage.AttributeSemantic(told["semantic"])
+    if told["mode"] != 0:
+        more["prim_mode"] = ovstage.PrimMode(told["mode"])
+    if told["counts"] is not None:
+        more["element_sizes"] = told["counts"]
+    return more
+
+
+def map_groups(handle):
+    groups = []
+    while (group := handle.fetch_next()) is not None:
+        groups.append(group)
+    return groups
+
+
+def map_prims(paths, group):
+    names = paths.get_path_strings(group.prim_list)
+    return [names[group.prim_index(i)] for i in range(group.prim_count)]
+
+
+def map_rows(group):
+    """The array of each prim, all writable, or none if the group was committed."""
+    n = group.prim_count
+    arrays = [group.array(i) for i in range(group.tensor_count)]
+    assert len({values.flags.writeable for values in arrays}) <= 1, "some arrays of a map group are writable"
+    if len(arrays) == n and group.is_array:
+        return arrays
+    assert len(arrays) == 1, f"{len(arrays)} tensors of a map group"
+    return np.split(arrays[0], n)
+
+
+def mapped(group, ids):
+    """What a map was filled with, row by row."""
+    return [told(values.tobytes(), tuple(map(int, group.data_type))[:2], None, ids) for values in map_rows(group)]
+
+
+def map_values(first, row, n):
+    return [(first + 31 * row + 7 * i) % 251 for i in range(n)]
+
+
+def fill(group, first, ids):
+    """Writes values into a group of a map, unless it was committed."""
+    for row, values in enumerate(map_rows(group)):
+        numbers = map_values(first, row, values.size)
+        if values.dtype == np.uint64:
+            numbers = ids.given(numbers)
+        if values.flags.writeable:
+            values[...] = array(str(values.dtype), values.shape, numbers, "c")
+
+
 def named(attributes, tokens):
     """The names of tokens, in order."""
     return sorted(tokens.get(attribute, str(attribute)) for attribute in attributes)

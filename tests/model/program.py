@@ -5,6 +5,7 @@
 
 import pathlib
 
+from sequence import DTYPES
 from sides import ModelSide, id_kind, known_names
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -77,6 +78,7 @@ class Program:
         self.sequence = sequence
         self.oracle = ModelSide(sequence)
         self.where = ""
+        self.mapped = {}  # slot -> what ids in its map stand for
         self.unfetched = []  # (what must be seen, hold, where) of reads that are fetched later
 
     def text(self, step, fault):
@@ -212,9 +214,11 @@ class Program:
     # Reads
 
     def read(self, op):
-        want = self.oracle.read({**op, "late": False})
+        want = self.oracle.read(op)
         if want is None:
             return []
+        if op["late"]:
+            want = self.oracle.late_reads[-1]
         names = ", ".join(attribute_text(name, op) for name in op["attributes"])
         call = f"stage.read_attributes({self.query_name(op)}, [{names}], span({op['start']}, {op['ordinal']}))"
         if op["late"]:
@@ -230,7 +234,10 @@ class Program:
         ]
         if want["status"] != 0:
             return out
-        out.append(f"expect({where + ' as_of'!r}, as_of, {want['as_of']})")
+        if isinstance(want["as_of"], list):
+            out.append(f"expect({where + ' as_of'!r}, as_of in {want['as_of']}, True)")
+        else:
+            out.append(f"expect({where + ' as_of'!r}, as_of, {want['as_of']})")
         out.append(f"expect({where + ' groups'!r}, [seen(group) for group in groups], [")
         out += [f"    {group!r}," for group in want["groups"]]
         out.append("])")
@@ -271,6 +278,55 @@ class Program:
         self.oracle.late_queries.append(lines)
         return out
 
+    # Maps
+
+    def map(self, op):
+        seen = self.oracle.map(op)
+        if seen is None:
+            return []
+        slot = op["slot"]
+        options = {name: op[name] for name in ("fill", "semantic", "mode", "counts")}
+        dtype = op["dtype"] and (*DTYPES[op["dtype"]], op["lanes"])
+        attribute = attribute_text(op["attribute"], op)
+        out = [
+            f"map{slot} = stage.map_attribute({self.query_name(op)}, {attribute}, {op['ordinal']}, "
+            f"**map_options({dtype!r}, {options!r}))",
+            f"expect({self.where + ' status'!r}, outcome(map{slot}), {seen['status']})  # {told(seen['status'])}",
+        ]
+        if seen["status"] != 0:
+            return out
+        kind = id_kind(self.sequence, op["attribute"])
+        out += [
+            f"groups{slot} = map_groups(map{slot})",
+            f"expect({self.where!r}, [map_prims(paths, group) for group in groups{slot}], {seen['groups']!r})",
+        ]
+        if op["fill"]:
+            filled = f"[mapped(group, ids[{kind!r}]) for group in groups{slot}]"
+            out.append(f"expect({self.where + ' filled'!r}, {filled}, {seen['values']!r})")
+        if op["first"] is not None:
+            out += self.fill(op)
+        self.mapped[slot] = kind
+        return out
+
+    def fill(self, op):
+        kind = id_kind(self.sequence, op["attribute"]) if "attribute" in op else self.mapped[op["slot"]]
+        return [f"for group in groups{op['slot']}:", f"    fill(group, {op['first']}, ids[{kind!r}])"]
+
+    def map_fill(self, op):
+        return [] if self.oracle.map_fill(op) is None else self.fill(op)
+
+    def map_commit_group(self, op):
+        session = self.oracle.maps.get(op["slot"])
+        group = op["group"] % max(1, len(session.groups)) if session is not None else 0
+        call = f"stage.unmap_group(map{op['slot']}, groups{op['slot']}[{group}])"
+        return self.submitted(op, call, self.oracle.map_commit_group(op))
+
+    def map_commit(self, op):
+        return self.submitted(op, f"stage.unmap_attribute(map{op['slot']})", self.oracle.map_commit(op))
+
+    def map_discard(self, op):
+        return [] if self.oracle.map_discard(op) is None else [f"map{op['slot']}.discard()"]
+
     # What is there
 
     def floors(self, op=None):
@@ -293,6 +349,8 @@ class Program:
         for lines in self.oracle.late_queries:
             out += lines
         out += [*self.take_late(), *self.floors(), "check_held()"]
+        for slot in self.mapped:
+            out += [f"for group in groups{slot}:", "    group.release()", f"map{slot}.release()"]
         slots = [op["slot"] for op in self.sequence["ops"] if op["op"] == "query"]
         out += [f"filtered{slot}.release()" for slot in slots]
         if self.sequence["destroy"]:

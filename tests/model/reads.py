@@ -20,6 +20,14 @@ class Reads:
         floors = [self.floor(attribute) for attribute in attributes if self.attribute_exists(attribute)]
         return min([ordinal, *(floors or [self.global_floor()])])
 
+    def as_of_later(self, attributes, ordinal, start=None):
+        """What as_of may be where the read runs later: attributes may have come to be meanwhile."""
+        attributes = [attribute for attribute in self.selected(attributes) if attribute not in BUILT_INS]
+        floors = [self.floor(attribute) for attribute in attributes if self.attribute_exists(attribute)]
+        other = [self.floor(attribute) for attribute in attributes if not self.attribute_exists(attribute)]
+        told = {self.as_of(attributes, ordinal), *(min([ordinal, floor, *floors]) for floor in other)}
+        return sorted({as_of if start is None else max(as_of, start - 1) for as_of in told})
+
     def is_unsealed(self, attribute, prims, ordinal):
         """Whether any of these keys has something staged at or below an ordinal.
 

@@ -25,6 +25,7 @@ DTYPES = {
     "bool": (6, 8),
     "complex64": (5, 64),
 }
+NAMES = {kind: name for name, kind in DTYPES.items()}
 STRUCT_FORMATS = {
     "float32": "f",
     "float64": "d",
@@ -116,28 +117,47 @@ def pack(dtype, values):
     return struct.pack(f"={len(values)}{STRUCT_FORMATS[dtype]}", *values)
 
 
+def map_values(first, row, n):
+    """The elements that a row of a map is filled with."""
+    return [(first + 31 * row + 7 * i) % 251 for i in range(n)]
+
+
 class Generator:
-    def __init__(self, seed, depths, skip):
+    """Makes one sequence.
+
+    With a thread number it shares its stage with those of other threads: its prims are below a root of its own, it
+    seals its own attributes only, by name, and looks at nothing that the others change.
+    """
+
+    def __init__(self, seed, depths, skip, thread=None):
         self.rng = random.Random(seed)
-        self.skip = skip
+        self.skip = skip if thread is None else (*skip, "reserved")
+        self.thread = thread
+        self.root = "" if thread is None else f"/T{thread}"
         self.clock = 0
         big = self.rng.random() < 0.02
         if big:
-            self.paths = BIG_PATHS[: self.rng.randint(65, len(BIG_PATHS))]
+            self.paths = self.rooted(BIG_PATHS[: self.rng.randint(65, len(BIG_PATHS))])
         else:
-            self.paths = self.rng.sample(PATHS, self.rng.randint(1, len(PATHS) - 2))
+            self.paths = self.rooted(self.rng.sample(PATHS, self.rng.randint(1, len(PATHS) - 2)))
+        names = ["a", "b", "c"][: self.rng.randint(2, 3)]
+        if thread is not None:
+            names = [f"{name}{thread}" for name in names]
         self.n_ops = self.rng.randint(10, 20) if big else self.rng.randint(10, 60)
-        self.n_slots = 0
+        self.n_slots = 0  # of queries
+        self.n_maps = 0
         self.sequence = {
             "seed": seed,
             "depth": self.rng.choice(depths),
             "paths": list(self.paths),
             "lists": self.lists(),
-            "attributes": ["a", "b", "c"][: self.rng.randint(2, 3)],
+            "attributes": names,
+            "unknown": UNKNOWN if thread is None else f"{UNKNOWN}-{thread}",
+            "alone": thread is None,
             "ids": {},
             "tokens": list(TOKENS),
             "universe": [],
-            "destroy": self.rng.random() < 0.3,
+            "destroy": thread is None and self.rng.random() < 0.3,
             "ops": [],
         }
         self.attributes = self.sequence["attributes"]
@@ -174,6 +194,10 @@ class Generator:
 
     def id_kind(self, attribute):
         return self.sequence["ids"].get(attribute, "token")
+
+    def rooted(self, paths):
+        """Paths below the root of this thread."""
+        return [(self.root + path).rstrip("/") or "/" for path in paths]
 
     def may(self, part):
         return part not in self.skip
@@ -232,6 +256,8 @@ class Generator:
             self.query: self.may("filters") * self.rng.choice((0, 6)),
             self.clone: self.may("clones") * self.rng.choice((0, 0, 3, 8) if "path" in self.sequence["ids"].values() else (0, 0, 4)),
         }
+        maps = self.may("maps") * self.rng.choice((0, 1))
+        makers.update({self.map: 6 * maps, self.map_commit_group: 4 * maps, self.map_commit: 3 * maps, self.map_end: 3 * maps})
         while len(ops) < self.n_ops:
             (maker,) = self.rng.choices(list(makers), makers.values())
             ops.append(maker())
@@ -490,17 +516,17 @@ class Generator:
 
     def clone(self):
         rng = self.rng
-        universe = self.sequence["universe"]
+        universe = [path for path in self.sequence["universe"] if model.below(path, self.root or "/")]
         source = rng.choice(universe) if self.chance(0.7) else rng.choice(self.paths)
-        if "/World/A" in universe and self.chance(0.2):
-            source = "/World/A"  # there are others whose names begin so
-        targets = rng.sample(CLONES, rng.choices((0, 1, 2, 3), (3, 60, 27, 10))[0])
+        if f"{self.root}/World/A" in universe and self.chance(0.2):
+            source = f"{self.root}/World/A"  # there are others whose names begin so
+        targets = rng.sample(self.rooted(CLONES), rng.choices((0, 1, 2, 3), (3, 60, 27, 10))[0])
         if self.chance(0.15):
             targets.append(rng.choice(universe))
         if self.chance(0.05):
             targets.append(rng.choice(("no-slash", "/double//slash", "/end/", "")))
         if self.chance(0.02):
-            source = rng.choice(("no-slash", "/nowhere"))
+            source = rng.choice(("no-slash", f"{self.root}/nowhere"))
         made = []
         for target in targets:
             if model.valid_path(target):
@@ -532,6 +558,56 @@ class Generator:
         self.rng.shuffle(entries)
         self.sequence["lists"].append(entries)
 
+    # Maps
+
+    def map(self):
+        rng = self.rng
+        which = self.which_list()
+        n_prims = self.n_prims(which)
+        attribute = rng.choice(self.attributes)
+        is_array, dtype, lanes, semantic = rng.choice(self.favourites[attribute])
+        if self.chance(0.7):
+            is_array, dtype, lanes, semantic = self.favourites[attribute][0]
+        if self.chance(0.03) and self.may("reserved"):
+            attribute = rng.choice((*model.RESERVED_NAMES, "usd-schemas", "usd-prim-type"))
+        if dtype == "uint64" and semantic in self.wrong_semantics(attribute) or self.chance(0.3):
+            semantic = model.NONE
+        counts = None
+        if self.may("arrays") and (is_array or self.chance(0.03)):
+            counts = [rng.randint(0, 4) for _ in range(max(0, n_prims + (self.chance(0.04) and rng.choice((-1, 1)))))]
+        self.n_maps += 1
+        fill = self.chance(0.4)
+        return {
+            "op": "map",
+            "slot": self.n_maps - 1,
+            "list": which,
+            "attribute": attribute,
+            "ordinal": self.write_ordinal(),
+            "mode": rng.choices((model.UPSERT, model.INSERT, model.UPDATE), (74, 9, 17))[0],
+            "dtype": None if self.chance(0.4) else dtype,
+            "lanes": lanes,
+            "semantic": semantic,
+            "counts": counts,
+            "fill": fill,
+            "first": None if fill and self.chance(0.3) else rng.randrange(251),
+            "by_token": self.chance(0.5),
+        }
+
+    def map_commit_group(self):
+        return {"op": "map_commit_group", "slot": self.which_map(), "group": self.rng.randrange(4), "wait": self.chance(0.85)}
+
+    def map_commit(self):
+        return {"op": "map_commit", "slot": self.which_map(), "wait": self.chance(0.85)}
+
+    def map_end(self):
+        if self.chance(0.4):
+            return {"op": "map_discard", "slot": self.which_map()}
+        return {"op": "map_fill", "slot": self.which_map(), "first": self.rng.randrange(251)}
+
+    def which_map(self):
+        """Mostly one of the newest."""
+        return max(0, self.n_maps - 1 - self.rng.choice((0, 0, 0, 1, 2)))
+
     # Queries
 
     def query(self):
@@ -540,10 +616,13 @@ class Generator:
         names = []
         if self.chance(0.5):
             names = list(dict.fromkeys(self.names(rng.randint(1, 3))))
+        tree = self.filter(rng.choices((0, 1, 2), (50, 35, 15))[0])
+        if self.thread is not None:
+            tree = ["all", [[model.SUBTREE, None, [self.root]], tree]]
         return {
             "op": "query",
             "slot": self.n_slots - 1,
-            "filter": self.filter(rng.choices((0, 1, 2), (50, 35, 15))[0]),
+            "filter": tree,
             "attributes": names,
             "wait": self.chance(0.6),
             "by_token": self.chance(0.5),
@@ -563,7 +642,7 @@ class Generator:
         if self.chance(0.15):
             return [model.SUBTREE, None, [rng.choice(self.sequence["universe"])]]
         attribute = self.names(1)[0]
-        if self.may("reserved") and self.chance(0.12):
+        if self.may("built-ins") and self.chance(0.12):
             attribute = rng.choice(("usd-path", "usd-parent", "usd-children", "usd-prim-type", "usd-schemas"))
             if self.chance(0.05):
                 attribute = model.UNSUPPORTED
@@ -615,7 +694,7 @@ class Generator:
     # The others
 
     def names(self, n):
-        return [UNKNOWN if self.chance(0.08) else self.rng.choice(self.attributes) for _ in range(n)]
+        return [self.sequence["unknown"] if self.chance(0.08) else self.rng.choice(self.attributes) for _ in range(n)]
 
     def seal(self):
         rng = self.rng
@@ -626,7 +705,11 @@ class Generator:
         elif scope == model.ALL or self.chance(0.5):
             self.clock = max(self.clock, ordinal)
         names = self.names(rng.choices((0, 1, 2, 3), (10, 55, 25, 10))[0])
-        if scope == model.ALL and self.chance(0.8):
+        if self.thread is not None:
+            scope = model.INCLUDE
+            if self.chance(0.5):
+                names = [*self.attributes, self.sequence["unknown"]]
+        elif scope == model.ALL and self.chance(0.8):
             names = []
         return {"op": "seal", "ordinal": ordinal, "scope": scope, "attributes": names, "wait": self.chance(0.85)}
 
@@ -671,5 +754,5 @@ class Generator:
         return {"op": "release"}
 
 
-def generate(seed, depths=(1, 4), skip=()):
-    return Generator(seed, depths, skip).generate()
+def generate(seed, depths=(1, 4), skip=(), thread=None):
+    return Generator(seed, depths, skip, thread).generate()

@@ -25,7 +25,7 @@ def id_kind(sequence, attribute):
 
 def known_names(sequence):
     """Every name of an attribute that a sequence may use."""
-    return [*sequence["attributes"], sequences.UNKNOWN, *model.RESERVED_NAMES, "usd-prim-type", "usd-schemas"]
+    return [*sequence["attributes"], sequence["unknown"], *model.RESERVED_NAMES, "usd-prim-type", "usd-schemas"]
 
 
 class ModelSide:
@@ -36,6 +36,7 @@ class ModelSide:
             sequence["depth"], model.Ids(sequence["universe"]), model.Ids(sequence["tokens"])
         )
         self.queries = {}  # slot -> prims
+        self.maps = {}  # slot -> session
         self.pending = []
         self.late_reads = []
         self.late_queries = []
@@ -130,6 +131,8 @@ class ModelSide:
                 "generations": [self.generation(group) for group in result.groups],
             }
         if op["late"]:
+            if result.status == model.OK:
+                seen["as_of"] = self.model.as_of_later(op["attributes"], op["ordinal"], op["start"])
             self.late_reads.append(seen)
             return {}
         return seen
@@ -175,14 +178,73 @@ class ModelSide:
         self.late_queries.append(seen)
         return {}
 
+    # Maps
+
+    def map(self, op):
+        prims = self.prims(op)
+        if prims is None:
+            return None
+        dtype = op["dtype"] and (*sequences.DTYPES[op["dtype"]], op["lanes"])
+        status, session = self.model.map_attribute(
+            prims, op["attribute"], op["ordinal"], dtype, op["semantic"], op["mode"], op["counts"], op["fill"]
+        )
+        if status != model.OK:
+            return {"status": status}
+        self.maps[op["slot"]] = session
+        seen = {"status": status, "groups": session.groups}
+        if op["fill"]:
+            seen["values"] = [[self.mapped(session, prim) for prim in group] for group in session.groups]
+        if op["first"] is not None:
+            self.fill(session, op["first"])
+        return seen
+
+    def mapped(self, session, prim):
+        value = session.values[prim]
+        if session.schema[:2] != (model.UINT, 64):
+            return value.hex()
+        return list(struct.unpack(f"={len(value) // 8}Q", value))
+
+    def fill(self, session, first):
+        """Other values for what was not committed."""
+        for group in session.left:
+            for i, prim in enumerate(group):
+                dtype = sequences.NAMES[session.schema[:2]]
+                n = session.sizes[prim] * 8 // session.schema.bits
+                session.values[prim] = sequences.pack(dtype, sequences.map_values(first, i, n))
+
+    def map_fill(self, op):
+        session = self.maps.get(op["slot"])
+        if session is None or session.ended:
+            return None
+        self.fill(session, op["first"])
+        return {}
+
+    def map_commit_group(self, op):
+        session = self.maps.get(op["slot"])
+        if session is None or not session.groups:
+            return None
+        group = session.groups[op["group"] % len(session.groups)]
+        return self.submitted(op, self.model.map_commit_group(session, group))
+
+    def map_commit(self, op):
+        session = self.maps.get(op["slot"])
+        return session and self.submitted(op, self.model.map_commit(session))
+
+    def map_discard(self, op):
+        session = self.maps.get(op["slot"])
+        if session is None:
+            return None
+        self.model.map_discard(session)
+        return {}
+
     # What is there
 
     def floors(self, op=None):
-        names = [*self.sequence["attributes"], sequences.UNKNOWN]
+        names = [*self.sequence["attributes"], self.sequence["unknown"]]
         return {
             "global floor": self.model.global_floor(),
             "floors": {name: self.model.floor(name) for name in names},
-            "value frontier": self.model.value_frontier(),
+            "value frontier": self.model.value_frontier() if self.sequence["alone"] else None,
         }
 
     def held(self, op):
@@ -208,16 +270,19 @@ class ModelSide:
 
 
 class LibrarySide:
-    """The Python package, or a fake of it."""
+    """The Python package, or a fake of it.
 
-    def __init__(self, sequence):
+    Without @stage a sequence has its own stage, for as long as it runs.
+    """
+
+    def __init__(self, sequence, stage=None):
         import observe
 
         self.see = observe
         self.sequence = sequence
         self.stack = contextlib.ExitStack()
         enter = self.stack.enter_context
-        self.stage = enter(observe.ovstage.Stage(history_depth=sequence["depth"]))
+        self.stage = stage or enter(observe.ovstage.Stage(history_depth=sequence["depth"]))
         self.paths = enter(observe.ovstage.PathDictionary(self.stage))
         self.ids = {
             "path": observe.Ids(self.paths.intern_path, sequence["universe"]),
@@ -232,7 +297,8 @@ class LibrarySide:
             self.queries.append(enter(self.stage.query_from_path_list(path_list)))
             self.paths.destroy_path_list(path_list)
         self.filtered = {}  # slot -> query
-        self.names = [*sequence["attributes"], sequences.UNKNOWN]
+        self.maps = {}  # slot -> (map, groups, ids, arrays of each group)
+        self.names = [*sequence["attributes"], sequence["unknown"]]
         self.tokens = {self.paths.intern_token(name): name for name in known_names(sequence)}
         self.pending = []
         self.late_reads = []
@@ -401,6 +467,56 @@ class LibrarySide:
         prims, attributes = self.see.matched(self.paths, query)
         return {"status": 0, "prims": prims, "attributes": self.see.named(attributes, self.tokens)}
 
+    # Maps
+
+    def map(self, op):
+        see = self.see
+        ids = self.ids[id_kind(self.sequence, op["attribute"])]
+        more = see.map_options(op["dtype"] and (*sequences.DTYPES[op["dtype"]], op["lanes"]), op)
+        attribute = self.attribute(op["attribute"], op)
+        handle = self.stage.map_attribute(self.prims(op), attribute, op["ordinal"], **more)
+        status = see.outcome(handle)
+        if status != 0:
+            return {"status": status}
+        groups = see.map_groups(handle)
+        arrays = [[group.array(i) for i in range(group.tensor_count)] for group in groups]
+        self.maps[op["slot"]] = (handle, groups, ids, arrays)
+        seen = {"status": 0, "groups": [see.map_prims(self.paths, group) for group in groups]}
+        if op["fill"]:
+            seen["values"] = [see.mapped(group, ids) for group in groups]
+        if op["first"] is not None:
+            for group in groups:
+                see.fill(group, op["first"], ids)
+        return seen
+
+    def map_fill(self, op):
+        _, groups, ids, _ = self.maps[op["slot"]]
+        for group in groups:
+            self.see.fill(group, op["first"], ids)
+        return {}
+
+    def map_commit_group(self, op):
+        handle, groups, _, arrays = self.maps[op["slot"]]
+        at = op["group"] % len(groups)
+        return self.committed(op, lambda: self.stage.unmap_group(handle, groups[at]), arrays[at : at + 1])
+
+    def map_commit(self, op):
+        handle, _, _, arrays = self.maps[op["slot"]]
+        return self.committed(op, lambda: self.stage.unmap_attribute(handle), arrays)
+
+    def committed(self, op, call, arrays):
+        """Arrays that were taken before a commit can not be written after it."""
+        seen = self.submitted(op, call)
+        left = [values for group in arrays for values in group if values.flags.writeable]
+        assert not left, f"{len(left)} arrays of a map are writable after the commit"
+        return seen
+
+    def map_discard(self, op):
+        handle, _, _, arrays = self.maps[op["slot"]]
+        handle.discard()
+        arrays.clear()
+        return {}
+
     # What is there
 
     def floors(self, op=None):
@@ -409,7 +525,7 @@ class LibrarySide:
         return {
             "global floor": self.stage.get_attribute_write_floor(),
             "floors": {name: self.stage.get_attribute_write_floor(name) for name in self.names},
-            "value frontier": self.stage.gobject.get_value_frontier(),
+            "value frontier": self.stage.gobject.get_value_frontier() if self.sequence["alone"] else None,
         }
 
     def held(self, op):
@@ -448,6 +564,11 @@ class LibrarySide:
         }
         self.held(None)
         self.late_queries.clear()
+        while self.maps:
+            handle, groups, *_ = self.maps.popitem()[1]
+            for group in groups:
+                group.release()
+            handle.release()
         while self.filtered:
             self.filtered.popitem()[1].release()
         if self.sequence["destroy"]:
@@ -457,6 +578,8 @@ class LibrarySide:
             self.release(None)
         self.stack.close()
         self.pending.clear()
+        if not self.sequence["alone"]:
+            return seen
         # What was handed over is let go of with the stage.
         left = [before.hex() for source, before in self.taken if source() is not None]
         assert not left, f"{len(left)} arrays that were handed over are left: {left}"

@@ -793,15 +793,19 @@ class ModelTest(unittest.TestCase):
     # Maps
 
     def test_map(self):
-        status, session = self.model.map_attribute([P, Q], "a", 2, (0, 32, 1))
+        self.write([Q], "a", 1, [1], semantic=POINT)
+        status, session = self.model.map_attribute([P, Q, R], "a", 2, (0, 32, 1))
         self.assertEqual(status, model.OK)
-        session.values = {P: b"pppp", Q: b"qqqq"}
-        self.assertEqual(self.model.map_commit(session, [Q]), model.OK)
+        self.assertEqual(session.groups, [[Q], [P, R]])
+        session.values = {P: b"pppp", Q: b"qqqq", R: b"rrrr"}
+        self.assertEqual(self.model.map_commit_group(session, [Q]), model.OK)
+        self.assertEqual(self.model.map_commit_group(session, [Q]), model.INVALID_HANDLE)
         self.write([Q], "a", 2, [7])
-        self.assertEqual(self.model.map_commit_rest(session), model.OK)
+        self.assertEqual(self.model.map_commit(session), model.OK)
+        self.assertEqual(self.model.map_commit(session), model.INVALID_HANDLE)
         self.seal(2)
-        rows = dict(self.model.read([P, Q], ["a"], 2).groups[0].rows)
-        self.assertEqual(rows, {P: b"pppp", Q: struct.pack("=i", 7)})
+        rows = {p: row for group in self.model.read([P, Q, R], ["a"], 2).groups for p, row in group.rows}
+        self.assertEqual(rows, {P: b"pppp", Q: struct.pack("=i", 7), R: b"rrrr"})
 
     def test_map_schemas(self):
         status = lambda *args, **more: self.model.map_attribute(*args, **more)[0]
@@ -829,11 +833,11 @@ class ModelTest(unittest.TestCase):
         _, session = self.model.map_attribute([P], "a", 2, (0, 32, 1), mode=INSERT)
         session.values = {P: b"pppp"}
         self.write([P], "b", 1, [1])
-        self.assertEqual(self.model.map_commit_rest(session), model.ALREADY_EXISTS)
+        self.assertEqual(self.model.map_commit(session), model.ALREADY_EXISTS)
         _, session = self.model.map_attribute([P], "a", 2, (0, 32, 1))
         self.seal(2)
         session.values = {P: b"pppp"}
-        self.assertEqual(self.model.map_commit_rest(session), model.WRITE_FLOOR_VIOLATION)
+        self.assertEqual(self.model.map_commit(session), model.WRITE_FLOOR_VIOLATION)
 
     # The Python face
 
