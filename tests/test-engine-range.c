@@ -290,6 +290,81 @@ test_queries (void)
   scene_clear (&scene);
 }
 
+static guint32
+count_changed (Scene *scene, OvsOp *query, guint64 a, guint64 b)
+{
+  OvsOp *read = range_at (scene, query, TOKENS (scene->a), a, b);
+  OvstageReadGroup *group;
+  guint32 n;
+
+  g_assert_cmpint (ovs_op_wait (read, OVSTAGE_TIMEOUT_INFINITE, NULL), ==, OVS_WAIT_DONE);
+  g_assert_no_error (ovs_op_get_error (read));
+  group = next_group_or_fail (read);
+  n = group->prim_count;
+  g_assert_cmpuint (ovs_read_group_prim_index (group, n - 1), ==, n - 1);
+  ovs_read_group_unref (group);
+  ovs_op_unref (read);
+  return n;
+}
+
+/* Writes through one list, of all its prims and of the first ones: they share the numbers of its rows, and records. */
+static void
+test_leading (void)
+{
+  guint n = 30000, n_some = 20004;
+  Scene scene;
+  OvsOp *query;
+  gsize bytes = 0;
+
+  scene_init (&scene, n);
+  write_or_fail (&scene, scene.query, scene.a, 1, payload_fill (float32, n, 1));
+  seal_or_fail (&scene, 1);
+  query = query_or_fail (&scene, "5-20004 0-3");
+  for (guint64 ordinal = 2; ordinal < 20; ordinal++)
+    {
+      guint count = ordinal % 2 == 0 ? n_some : n_some / 2;
+
+      write_or_fail (&scene, query, scene.a, ordinal, with_count (payload_fill (float32, count, 2), count));
+      seal_or_fail (&scene, ordinal);
+      g_assert_cmpuint (count_changed (&scene, query, ordinal, NEWEST), ==, count);
+      if (ordinal == 3)
+        bytes = attr_of (&scene, scene.a)->change_bytes;
+    }
+  g_assert_cmpuint (attr_of (&scene, scene.a)->change_bytes, ==, bytes + 16 * OVS_CHANGE_BYTES);
+  g_assert_cmpuint (count_changed (&scene, query, 2, NEWEST), ==, n_some);
+  ovs_op_unref (query);
+  scene_clear (&scene);
+}
+
+/* Also where the version at the end is gone, the generation is that of the end. */
+static void
+test_old_generations (void)
+{
+  Scene scene;
+
+  scene_init (&scene, 64);
+  write_some (&scene, "0", scene.a, 1, "1");
+  seal_or_fail (&scene, 1);
+  for (guint64 ordinal = 2; ordinal < 60; ordinal++)
+    {
+      char prim[8];
+
+      g_snprintf (prim, sizeof prim, "%u", (guint) ordinal);
+      write_some (&scene, prim, scene.a, ordinal, "2");
+      seal_or_fail (&scene, ordinal);
+    }
+  for (guint64 ordinal = 1; ordinal < 60; ordinal++)
+    {
+      OvsOp *read = range_at (&scene, scene.query, TOKENS (scene.a), ordinal, ordinal);
+      OvstageReadGroup *group = next_group_or_fail (read);
+
+      g_assert_cmpuint (group->layout_generation, ==, ordinal);
+      ovs_read_group_unref (group);
+      ovs_op_unref (read);
+    }
+  scene_clear (&scene);
+}
+
 static void
 test_group_fields (void)
 {
@@ -1166,6 +1241,8 @@ main (int argc, char **argv)
   g_test_add_func ("/engine-range/what-is-a-change", test_what_is_a_change);
   g_test_add_func ("/engine-range/order-of-groups", test_order_of_groups);
   g_test_add_func ("/engine-range/queries", test_queries);
+  g_test_add_func ("/engine-range/leading", test_leading);
+  g_test_add_func ("/engine-range/old-generations", test_old_generations);
   g_test_add_func ("/engine-range/group-fields", test_group_fields);
   g_test_add_func ("/engine-range/arguments", test_arguments);
   g_test_add_func ("/engine-range/unsealed", test_unsealed);
