@@ -63,6 +63,7 @@ check_examples ()
   check "$2 flat.c" run_c flat
   check "$2 minimal.c" run_c minimal
   check "$2 mainloop.c" run_c mainloop
+  check "$2 producer-consumer.c" run_c producer-consumer
   if [ -n "${VALAC:-}" ] && [ "${HAVE_VAPI:-no}" = yes ]; then
     check "$2 minimal.vala" run_vala minimal
   else
@@ -75,7 +76,9 @@ check_examples ()
   fi
   if [ "${HAVE_PYTHON:-no}" = yes ]; then
     check "$2 minimal.py" run_python minimal
+    check "$2 producer-consumer.py" run_python producer-consumer
   else
     skip "$2 minimal.py" "configured without Python"
+    skip "$2 producer-consumer.py" "configured without Python"
   fi
 }
