@@ -4,7 +4,8 @@
 
 /* Reads of a range, and what is kept for them. The groups of a read are told as text:
  * "a1@5 0=7 3=8" is a value group of attribute a with one lane, whose newest change is
- * of 5, with entries 0 and 3 of the list; "a-@6 2" is a tombstone group. */
+ * of 5, with entries 0 and 3 of the list; "a[]@5" is one of arrays, "a-@6 2" a tombstone
+ * group. */
 
 #include "config.h"
 
@@ -20,6 +21,19 @@ range_at (Scene *scene, OvsOp *query, const guint64 *attributes, gsize n_attribu
   return ovs_stage_read (scene->stage, query, attributes, n_attributes, &range, NULL);
 }
 
+/* In place of a number of lanes. */
+#define ARRAY 2u
+
+static void
+append_label (GString *text, guint lanes, guint64 ordinal)
+{
+  if (lanes == ARRAY)
+    g_string_append (text, "[]");
+  else
+    g_string_append_printf (text, "%u", lanes);
+  g_string_append_printf (text, "@%" G_GUINT64_FORMAT, ordinal);
+}
+
 static void
 append_group (GString *text, Scene *scene, OvstageReadGroup *group)
 {
@@ -33,14 +47,17 @@ append_group (GString *text, Scene *scene, OvstageReadGroup *group)
       g_string_append_printf (text, "-@%" G_GUINT64_FORMAT, group->ordinal);
     }
   else
-    g_string_append_printf (text, "%u@%" G_GUINT64_FORMAT, group->dtype.lanes, group->ordinal);
+    append_label (text, group->is_array ? ARRAY : group->dtype.lanes, group->ordinal);
   for (guint32 i = 0; i < group->prim_count; i++)
     {
       g_string_append_printf (text, " %u", ovs_read_group_prim_index (group, i));
       if (group->is_delete)
         continue;
       g_string_append_c (text, '=');
-      append_row (text, group->dtype, group_row (group, i));
+      if (group->is_array)
+        append_array (text, group, i);
+      else
+        append_row (text, group->dtype, group_row (group, i));
     }
 }
 
@@ -215,6 +232,22 @@ test_moves (void)
   seal_or_fail (&scene, 5);
   assert_range (&scene, scene.a, 2, 5, "a1@5 2=23 3=14; a-@2 1");
   assert_range (&scene, scene.a, 4, NEWEST, "a1@5 2=23");
+  scene_clear (&scene);
+}
+
+static void
+test_arrays (void)
+{
+  Scene scene;
+
+  scene_init (&scene, 5);
+  write_or_fail (&scene, scene.query, scene.a, 1, payload_arrays ("1,2 3 . 4,5,6 7"));
+  seal_or_fail (&scene, 1);
+  write_or_fail (&scene, scene.query, scene.a, 2, with_mask (payload_arrays ("0 8,9 0 . 0"), "01010"));
+  delete_text (&scene, "4", TOKENS (scene.a), 2);
+  seal_or_fail (&scene, 2);
+  assert_range (&scene, scene.a, 2, 2, "a[]@2 1=8,9 3=.; a-@2 4");
+  assert_range (&scene, scene.a, 1, 2, "a[]@2 0=1,2 1=8,9 2=. 3=.; a-@2 4");
   scene_clear (&scene);
 }
 
@@ -823,7 +856,7 @@ typedef struct
 {
   guint n;
   Entry entries[MAX_ENTRIES]; /* in the order of submission */
-  guint lanes[2]; /* schemas in order of creation */
+  guint lanes[3]; /* schemas in order of creation */
   guint n_schemas;
 } Log;
 
@@ -969,10 +1002,9 @@ append_expected (GString *text, const char *name, guint lanes, const Key *keys, 
     return;
   g_string_append_printf (text, "%s%s", text->len > 0 ? "; " : "", name);
   if (lanes == 0)
-    g_string_append_c (text, '-');
+    g_string_append_printf (text, "-@%" G_GUINT64_FORMAT, newest);
   else
-    g_string_append_printf (text, "%u", lanes);
-  g_string_append_printf (text, "@%" G_GUINT64_FORMAT, newest);
+    append_label (text, lanes, newest);
   for (guint p = 0; p < n; p++)
     {
       if (keys[p].newest == 0 || keys[p].lanes != lanes)
@@ -1066,33 +1098,49 @@ note (Log *log, const Entry *entry)
 {
   g_assert_cmpuint (log->n, <, MAX_ENTRIES);
   log->entries[log->n++] = *entry;
-  if (entry->lanes == 0 || log->lanes[0] == entry->lanes || log->lanes[1] == entry->lanes)
+  if (entry->lanes == 0 || log->lanes[0] == entry->lanes || log->lanes[1] == entry->lanes || log->lanes[2] == entry->lanes)
     return;
   log->lanes[log->n_schemas++] = entry->lanes;
+}
+
+/* Of an array, two elements. */
+static OvstageWriteData *
+payload_values (guint lanes, const float *values, guint n)
+{
+  OvstageWriteData *payload = lanes != ARRAY ? payload_rows (lanes == 1 ? float32 : float32x3, n) : NULL;
+  g_autoptr (GString) text = g_string_new (NULL);
+
+  for (guint i = 0; i < n; i++)
+    if (lanes == ARRAY)
+      g_string_append_printf (text, "%s%g,%g", i > 0 ? " " : "", values[i], values[i]);
+    else
+      for (guint lane = 0; lane < lanes; lane++)
+        payload_floats (payload)[i * lanes + lane] = values[i];
+  return payload != NULL ? payload : payload_arrays (text->str);
 }
 
 static void
 write_random (World *world)
 {
+  static const guint lanes[] = { 1, 1, 1, 3, ARRAY };
   guint at = pick (world, 2), prims[N_PRIMS], n;
   OvsOp *query = pick_prims (world, prims, &n), *op;
-  Entry entry = { .ordinal = floor_of (world, at) + 1 + pick (world, 4), .lanes = pick (world, 4) == 0 ? 3 : 1 };
-  OvstageWriteData *payload = payload_rows (entry.lanes == 1 ? float32 : float32x3, n);
+  Entry entry = { .ordinal = floor_of (world, at) + 1 + pick (world, 4), .lanes = lanes[pick (world, G_N_ELEMENTS (lanes))] };
+  float values[N_PRIMS];
+  OvstageWriteData *payload;
   gboolean masked = pick (world, 3) == 0;
   char mask[N_PRIMS + 1] = { 0 };
 
   for (guint i = 0; i < n; i++)
     {
-      float value = (float) pick (world, 1000);
-
-      for (guint lane = 0; lane < entry.lanes; lane++)
-        payload_floats (payload)[i * entry.lanes + lane] = value;
+      values[i] = (float) pick (world, 1000);
       mask[i] = masked && pick (world, 2) == 0 ? '0' : '1';
       if (mask[i] == '0')
         continue;
       entry.prims |= 1u << prims[i];
-      entry.values[prims[i]] = value;
+      entry.values[prims[i]] = values[i];
     }
+  payload = payload_values (entry.lanes, values, n);
   if (masked && n > 0)
     payload = with_mask (payload, mask);
   op = write_payload (&world->scene, query, world->tokens[at], entry.ordinal, payload);
@@ -1238,6 +1286,7 @@ main (int argc, char **argv)
   g_test_add_func ("/engine-range/deletes", test_deletes);
   g_test_add_func ("/engine-range/short-life", test_short_life);
   g_test_add_func ("/engine-range/moves", test_moves);
+  g_test_add_func ("/engine-range/arrays", test_arrays);
   g_test_add_func ("/engine-range/what-is-a-change", test_what_is_a_change);
   g_test_add_func ("/engine-range/order-of-groups", test_order_of_groups);
   g_test_add_func ("/engine-range/queries", test_queries);
