@@ -1068,6 +1068,175 @@ test_initialize_large (void)
   scene_clear (&scene);
 }
 
+/* --- arrays --- */
+
+#define COUNTS(...) .element_counts = (gsize[]){ __VA_ARGS__ }, .n_element_counts = N_ (__VA_ARGS__)
+
+/* @text: as for payload_arrays(), of as many elements as there are */
+static void
+fill_arrays (OvstageMapGroup *group, const char *text)
+{
+  g_auto (GStrv) words = g_strsplit (text, " ", -1);
+
+  g_assert_cmpuint (g_strv_length (words), ==, group->prim_count);
+  g_assert_cmpuint (ovs_map_group_get_n_tensors (group), ==, group->prim_count);
+  for (guint i = 0; i < group->prim_count; i++)
+    {
+      OvstageTensor *tensor = ovs_map_group_ref_tensor (group, i);
+      g_auto (GStrv) values = g_strsplit (words[i], ",", -1);
+
+      g_assert_cmpint (tensor->ndim, ==, 1);
+      g_assert_cmpint (tensor->shape[0], ==, g_str_equal (words[i], ".") ? 0 : g_strv_length (values));
+      for (gint64 e = 0; e < tensor->shape[0]; e++)
+        ((float *) tensor->data)[e] = (float) g_ascii_strtod (values[e], NULL);
+      ovs_tensor_unref (tensor);
+    }
+  g_assert_null (ovs_map_group_ref_tensor (group, group->prim_count));
+}
+
+static void
+test_arrays (void)
+{
+  OvstageMapGroup *group;
+  OvstageTensor *tensor;
+  OvstageReadGroup *read;
+  Scene scene;
+  OvsOp *map, *one;
+
+  scene_init (&scene, 3);
+  one = query_or_fail (&scene, "1");
+  map = map_full (&scene, scene.query, scene.a, 1, MAP (.dtype = float32, COUNTS (2, 0, 3)), OVSTAGE_PRIM_MODE_INSERT);
+  group = only_map_group (map);
+  g_assert_true (group->schema.is_array);
+  fill_arrays (group, "1,2 . 3,4,5");
+  tensor = ovs_map_group_ref_tensor (group, 2);
+  assert_ok (commit (map));
+  ovs_map_group_unref (group);
+  ovs_op_unref (map);
+  seal_or_fail (&scene, 1);
+  assert_values (&scene, scene.query, scene.a, 1, "1,2 . 3,4,5");
+  read = only_group_or_fail (&scene, scene.query, scene.a, 1);
+  {
+    OvstageTensor *same = ovs_read_group_ref_tensor (read, ovs_read_group_data_row (read, 2));
+
+    g_assert_true (same->data == tensor->data); /* nothing was copied */
+    ovs_tensor_unref (same);
+  }
+  ovs_read_group_unref (read);
+
+  /* Of other lengths, of some, of prims that come. */
+  map = map_full (&scene, one, scene.a, 2, MAP (.dtype = float32, COUNTS (4)), OVSTAGE_PRIM_MODE_UPDATE);
+  group = only_map_group (map);
+  fill_arrays (group, "6,7,8,9");
+  ovs_map_group_unref (group);
+  commit_or_fail (map);
+  seal_or_fail (&scene, 2);
+  assert_values (&scene, scene.query, scene.a, 2, "1,2 6,7,8,9 3,4,5");
+  g_assert_cmpfloat (((float *) tensor->data)[1], ==, 4);
+  ovs_tensor_unref (tensor);
+
+  /* No elements at all. */
+  map = map_full (&scene, scene.query, scene.a, 3, MAP (.dtype = float32, COUNTS (0, 0, 0)), OVSTAGE_PRIM_MODE_UPDATE);
+  commit_or_fail (map);
+  seal_or_fail (&scene, 3);
+  assert_values (&scene, scene.query, scene.a, 3, ". . .");
+  ovs_op_unref (one);
+  scene_clear (&scene);
+}
+
+static void
+test_arrays_initialize (void)
+{
+  OvstageMapGroup *group;
+  Scene scene;
+  OvsOp *map, *query;
+
+  scene_init (&scene, 3);
+  query = query_or_fail (&scene, "2 5 0 1");
+  write_or_fail (&scene, scene.query, scene.a, 1, payload_arrays ("1,2 3,4,5 ."));
+  seal_or_fail (&scene, 1);
+  /* The data type is taken, too. What is longer than it was ends with zeroes, as does what was not there. */
+  map = map_full (&scene, query, scene.a, 2, MAP (COUNTS (2, 1, 2, 1), .flags = OVSTAGE_MAP_FLAGS_INITIALIZE), OVSTAGE_PRIM_MODE_UPSERT);
+  group = only_map_group (map);
+  ovs_map_group_unref (group);
+  commit_or_fail (map);
+  map = map_full (&scene, scene.query, scene.a, 2, MAP (COUNTS (3, 2, 2), .flags = OVSTAGE_MAP_FLAGS_INITIALIZE), OVSTAGE_PRIM_MODE_UPSERT);
+  commit_or_fail (map);
+  seal_or_fail (&scene, 2);
+  assert_values (&scene, query, scene.a, 2, "0,0 0 1,2,0 3,0");
+  ovs_op_unref (query);
+  scene_clear (&scene);
+}
+
+static void
+test_arrays_faults (void)
+{
+  const OvstageDataType float4 = { 17, 4, 1 };
+  Scene scene;
+  OvsOp *fresh;
+
+  scene_init (&scene, 2);
+  fresh = query_or_fail (&scene, "7");
+  write_or_fail (&scene, scene.query, scene.a, 1, payload_arrays ("1,2 3"));
+  write_text (&scene, scene.query, scene.b, 1, "1 2");
+#define REFUSED(query, attribute, request, code, ...) \
+  assert_refused (&scene, map_full (&scene, query, attribute, 2, request, 0), code, __VA_ARGS__)
+  REFUSED (scene.query, scene.a, MAP (.dtype = float32, COUNTS (1)), OVSTAGE_ERROR_INVALID_ARGUMENT, "element_counts", "1", "2");
+  REFUSED (scene.query, scene.a, MAP (.dtype = float32, COUNTS (1, 2, 3)), OVSTAGE_ERROR_INVALID_ARGUMENT, "element_counts", "3", "2");
+  REFUSED (scene.query, scene.a, MAP (.dtype = float32), OVSTAGE_ERROR_INVALID_ARGUMENT, "float32[]");
+  REFUSED (scene.query, scene.b, MAP (.dtype = float32, COUNTS (1, 2)), OVSTAGE_ERROR_INVALID_ARGUMENT, "float32[]");
+  REFUSED (scene.query, scene.a, MAP (.semantic = 0), OVSTAGE_ERROR_INVALID_ARGUMENT, "element_counts", "float32[]");
+  REFUSED (fresh, scene.a, MAP (.semantic = 0), OVSTAGE_ERROR_INVALID_ARGUMENT, "element_counts", "float32[]");
+  REFUSED (scene.query, scene.b, MAP (COUNTS (1, 2)), OVSTAGE_ERROR_INVALID_ARGUMENT, "element_counts", "none");
+  REFUSED (scene.query, scene.c, MAP (.dtype = float4, COUNTS (2, 3)), OVSTAGE_ERROR_NOT_SUPPORTED, "element_counts[1]", "3");
+  REFUSED (scene.query, scene.c, MAP (.dtype = float32, COUNTS (G_MAXSIZE, 1)), OVSTAGE_ERROR_INVALID_ARGUMENT, "overflows", "[0]");
+  REFUSED (scene.query, scene.c, MAP (.dtype = float32, COUNTS (G_MAXSIZE / 64, G_MAXSIZE / 64)), OVSTAGE_ERROR_INVALID_ARGUMENT, "overflows", "[1]");
+  REFUSED (scene.query, scene.c, MAP (.dtype = float32, COUNTS (G_MAXSIZE / 256, 1)), OVSTAGE_ERROR_OUT_OF_MEMORY, "staging-budget");
+  REFUSED (scene.query, scene.a, MAP (COUNTS (G_MAXSIZE, 1)), OVSTAGE_ERROR_INVALID_ARGUMENT, "overflows");
+#undef REFUSED
+  /* Elements of less than a byte, whole together. */
+  commit_or_fail (map_full (&scene, scene.query, scene.c, 2, MAP (.dtype = float4, COUNTS (2, 4)), 0));
+  seal_or_fail (&scene, 2);
+  {
+    OvstageReadGroup *group = only_group_or_fail (&scene, scene.query, scene.c, 2);
+    OvstageTensor *tensor = ovs_read_group_ref_tensor (group, ovs_read_group_data_row (group, 1));
+
+    g_assert_cmpint (tensor->shape[0], ==, 4);
+    ovs_tensor_unref (tensor);
+    ovs_read_group_unref (group);
+  }
+  ovs_op_unref (fresh);
+  scene_clear (&scene);
+}
+
+/* Every allocation of an array map and its commit fails in turn. */
+static void
+test_arrays_out_of_memory (void)
+{
+  gboolean failed = TRUE;
+  Scene scene;
+  OvsOp *map, *op;
+
+  for (gint n = 0; failed; n++)
+    {
+      scene_init_plain (&scene, 3);
+      write_or_fail (&scene, scene.query, scene.a, 1, payload_arrays ("1,2 3 ."));
+      map = map_full (&scene, scene.query, scene.a, 2, MAP (COUNTS (1, 1, 1), .flags = OVSTAGE_MAP_FLAGS_INITIALIZE), 0);
+      ovs_pool_fail_after (scene.stage->pool, n);
+      op = commit (map);
+      ovs_pool_fail_after (scene.stage->pool, -1);
+      failed = ovs_op_get_error (op) != NULL;
+      if (failed)
+        g_assert_error (ovs_op_get_error (op), OVSTAGE_ERROR, OVSTAGE_ERROR_OUT_OF_MEMORY);
+      ovs_op_unref (op);
+      ovs_op_unref (map);
+      seal_or_fail (&scene, 2);
+      assert_values (&scene, scene.query, scene.a, 2, failed ? "1,2 3 ." : "1 3 0");
+      scene_clear (&scene);
+      g_assert_cmpint (n, <, 20);
+    }
+}
+
 /* --- memory --- */
 
 static void
@@ -1337,6 +1506,10 @@ main (int argc, char **argv)
   g_test_add_func ("/engine-map/initialize/in-flight", test_initialize_in_flight);
   g_test_add_func ("/engine-map/initialize/queue-full", test_initialize_queue_full);
   g_test_add_func ("/engine-map/initialize/large", test_initialize_large);
+  g_test_add_func ("/engine-map/arrays/way-through", test_arrays);
+  g_test_add_func ("/engine-map/arrays/initialize", test_arrays_initialize);
+  g_test_add_func ("/engine-map/arrays/faults", test_arrays_faults);
+  g_test_add_func ("/engine-map/arrays/out-of-memory", test_arrays_out_of_memory);
   g_test_add_func ("/engine-map/memory/poison", test_poison);
 #ifndef __SANITIZE_THREAD__
   g_test_add_data_func ("/engine-map/memory/trap-commit", "commit", test_trap);

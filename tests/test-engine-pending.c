@@ -525,6 +525,159 @@ test_batch (void)
   scene_clear (&scene);
 }
 
+/* The only group of a map, as text: prim:value. Fills it with @value and what is there. */
+static char *
+add_to_map (OvsOp *map, float value)
+{
+  GString *text = g_string_new (NULL);
+  OvstageMapGroup *group, *end;
+  OvstageTensor *tensor;
+
+  g_assert_cmpint (ovs_op_wait (map, OVSTAGE_TIMEOUT_INFINITE, NULL), ==, OVS_WAIT_DONE);
+  g_assert_true (ovs_map_next (map, &group, NULL));
+  g_assert_nonnull (group);
+  g_assert_true (ovs_map_next (map, &end, NULL));
+  g_assert_null (end);
+  tensor = ovs_map_group_ref_tensor (group, 0);
+  for (guint32 i = 0; i < group->prim_count; i++)
+    {
+      g_string_append_printf (text, "%s%g", i > 0 ? " " : "", ((float *) tensor->data)[i]);
+      ((float *) tensor->data)[i] += value;
+    }
+  ovs_tensor_unref (tensor);
+  ovs_map_group_unref (group);
+  return g_string_free (text, FALSE);
+}
+
+#define assert_map(map, value, expected)                                                                               \
+  G_STMT_START                                                                                                         \
+    {                                                                                                                  \
+      g_autofree char *text_ = add_to_map (map, value);                                                                \
+      g_assert_cmpstr (text_, ==, expected);                                                                           \
+    }                                                                                                                  \
+  G_STMT_END
+
+static OvsOp *
+map_current (Scene *scene, OvsOp *query, guint64 ordinal, OvstagePrimMode mode)
+{
+  OvsMapRequest request = { .flags = OVSTAGE_MAP_FLAGS_INITIALIZE };
+
+  return ovs_stage_map (scene->stage, query, scene->a, &request, ordinal, mode, NULL);
+}
+
+/* A map of prims that are not known, and one that must not pass a write of such. */
+static void
+test_map (void)
+{
+  Scene scene;
+  OvsOp *query, *map, *write, *after, *seal;
+
+  scene_init (&scene, 3);
+  write_text (&scene, scene.query, scene.a, 1, "1 2 3");
+  query = pending_query (&scene);
+  map = map_current (&scene, query, 2, OVSTAGE_PRIM_MODE_UPDATE);
+  assert_pending (map);
+  write = write_payload (&scene, scene.query, scene.a, 2, payload_text ("10 20 30")); /* after it */
+  assert_pending (write);
+  after = map_current (&scene, scene.query, 2, OVSTAGE_PRIM_MODE_UPDATE);
+  assert_pending (after);
+  seal = advance (&scene, 1);
+  assert_pending (seal);
+
+  resolve (&scene, query, "2 0");
+  assert_map (map, 100, "3 1");
+  assert_ok (write);
+  assert_map (after, 0, "10 20 30");
+  assert_ok (seal);
+  assert_ok (ovs_map_commit (map, 0, 0));
+  seal_or_fail (&scene, 2);
+  assert_values (&scene, scene.query, scene.a, 2, "101 20 103");
+  ovs_op_unref (map);
+  ovs_op_unref (after);
+  ovs_op_unref (query);
+  scene_clear (&scene);
+}
+
+/* What is told when the prims are known. */
+static void
+test_map_fails (void)
+{
+  const gsize counts[] = { 1, 1 };
+  OvsMapRequest arrays = { .dtype = float32, .element_counts = counts, .n_element_counts = 2 };
+  Scene scene;
+  OvsOp *query, *counted, *missing, *commit, *discarded;
+
+  scene_init (&scene, 3);
+  write_text (&scene, scene.query, scene.a, 1, "1 2 3");
+  query = pending_query (&scene);
+  assert_refused (&scene, map_current (&scene, query, 0, OVSTAGE_PRIM_MODE_UPDATE), OVSTAGE_ERROR_WRITE_FLOOR_VIOLATION, "0");
+  counted = ovs_stage_map (scene.stage, query, scene.b, &arrays, 2, OVSTAGE_PRIM_MODE_UPSERT, NULL);
+  missing = map_current (&scene, query, 2, OVSTAGE_PRIM_MODE_UPDATE);
+  commit = ovs_map_commit (missing, 0, 0);
+  discarded = map_current (&scene, query, 2, OVSTAGE_PRIM_MODE_UPSERT);
+  ovs_map_discard (discarded);
+  g_assert_true (ovs_op_is_withdrawn (discarded));
+  resolve (&scene, query, "7");
+  assert_failed (counted, OVSTAGE_ERROR_INVALID_ARGUMENT, "element_counts");
+  assert_failed (missing, OVSTAGE_ERROR_NOT_FOUND, "/p7");
+  assert_failed (commit, OVSTAGE_ERROR_OP_FAILED, "/p7");
+  g_assert_cmpint (scene.stage->mapped_bytes, ==, 0);
+  ovs_op_unref (discarded);
+  ovs_op_unref (query);
+  scene_clear (&scene);
+}
+
+/* A map is committed before anybody knows its prims; what comes later waits for that. */
+static void
+test_map_and_commit (void)
+{
+  Scene scene;
+  OvsOp *query, *map, *commit, *seal, *read;
+
+  scene_init (&scene, 3);
+  write_text (&scene, scene.query, scene.a, 1, "1 2 3");
+  query = pending_query (&scene);
+  map = map_current (&scene, query, 2, OVSTAGE_PRIM_MODE_UPSERT);
+  commit = ovs_map_commit (map, 0, 0);
+  assert_pending (commit);
+  check_refused (ovs_map_commit (map, 0, 0), OVSTAGE_ERROR_INVALID_HANDLE, (const char *const[]){ NULL });
+  ovs_op_unref (map);
+  seal = advance (&scene, 2);
+  read = read_at (&scene, scene.query, &scene.a, 1, 2);
+  check_refused (map_current (&scene, scene.query, 2, OVSTAGE_PRIM_MODE_UPSERT), OVSTAGE_ERROR_WRITE_FLOOR_VIOLATION,
+                 (const char *const[]){ NULL });
+  resolve (&scene, query, "5 1");
+  assert_ok (commit);
+  assert_ok (seal);
+  assert_read (read, "1 2 3");
+  assert_values (&scene, query, scene.a, 2, "0 2");
+  ovs_op_unref (query);
+  scene_clear (&scene);
+}
+
+/* Withdrawn by hand, and by the end of the stage. */
+static void
+test_map_withdrawn (void)
+{
+  Scene scene;
+  OvsOp *query, *map, *commit, *closed;
+
+  scene_init (&scene, 1);
+  write_text (&scene, scene.query, scene.a, 1, "1");
+  query = pending_query (&scene);
+  map = map_current (&scene, query, 2, OVSTAGE_PRIM_MODE_UPSERT);
+  commit = ovs_map_commit (map, 0, 0);
+  closed = map_current (&scene, query, 3, OVSTAGE_PRIM_MODE_UPSERT);
+  g_assert_true (ovs_op_cancel (map));
+  assert_failed (commit, OVSTAGE_ERROR_OP_FAILED, "cancelled");
+  ovs_stage_close (scene.stage);
+  g_assert_true (ovs_op_is_withdrawn (closed));
+  ovs_op_unref (closed);
+  ovs_op_unref (map);
+  ovs_op_unref (query);
+  scene_clear (&scene);
+}
+
 /* The commit of a map is a write like any other. */
 static void
 test_commit (void)
@@ -784,6 +937,10 @@ main (int argc, char **argv)
   g_test_add_func ("/engine/pending/queue-capacity", test_queue_capacity);
   g_test_add_func ("/engine/pending/batch", test_batch);
   g_test_add_func ("/engine/pending/commit", test_commit);
+  g_test_add_func ("/engine/pending/map", test_map);
+  g_test_add_func ("/engine/pending/map-fails", test_map_fails);
+  g_test_add_func ("/engine/pending/map-and-commit", test_map_and_commit);
+  g_test_add_func ("/engine/pending/map-withdrawn", test_map_withdrawn);
   g_test_add_func ("/engine/pending/random", test_random);
   g_test_add_func ("/engine/pending/threads", test_threads);
 

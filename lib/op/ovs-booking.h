@@ -80,3 +80,8 @@ OvsTransfer *ovs_bookings_take_transfers (OvsBooking *bookings, gsize n);
  * there once it is done. */
 OvsOp *ovs_write_submit (OvsWrite *write, OvsBooking *bookings, gsize n, gsize n_entries, const OvstagePlacement *placement,
                          OvsOp *after, GError *error);
+/* What a map brings, once it is done: gives how many bookings there are at most, and for booking @i the prims, lent, and the data,
+ * full, or NULL for none. */
+typedef guint (*OvsWriteFindFunc) (OvsOp *map, guint i, OvsOp **query, OvstageWriteData **data);
+/* The same for a map that is blocked, of the one attribute that @write has. */
+OvsOp *ovs_write_submit_later (OvsWrite *write, OvsOp *map, OvstagePrimMode prim_mode, OvsWriteFindFunc find, GError *error);

@@ -27,7 +27,7 @@ struct _OvstageMapGroup
   gint state; /* (atomic) OvsMapGroupState */
   guint32 attribute; /* token */
   OvsSchema schema;
-  gsize row_size;
+  gsize row_size; /* bytes; 0 for arrays */
   guint64 ordinal;
   guint64 write_floor;
   guint64 layout_generation;
@@ -35,12 +35,13 @@ struct _OvstageMapGroup
   guint32 prim_offset;
   guint32 prim_count;
   guint32 *prim_map; /* (owned) (nullable) prim_count entries of the list */
+  guint64 *offsets;  /* (owned) (nullable) of arrays: where those of each prim begin, in elements, and the last ends */
   OvsBuffer *buffer; /* (owned) */
 };
 
-/* Refs @list. Takes @prim_map (nullable) and @buffer. */
+/* Refs @list. Takes @prim_map (nullable), @offsets (nullable) and @buffer. */
 OvstageMapGroup *ovs_map_group_new (const OvsSchema *schema, OvstagePathList *list, guint32 prim_count, guint32 *prim_map,
-                                    OvsBuffer *buffer);
+                                    guint64 *offsets, OvsBuffer *buffer);
 OvstageMapGroup *ovs_map_group_ref (OvstageMapGroup *group);
 void ovs_map_group_unref (OvstageMapGroup *group);
 /* Tells whether it was open. */
@@ -53,6 +54,9 @@ OvstageTensor *ovs_map_group_ref_tensor (OvstageMapGroup *group, guint i);
 
 /* Copies @n bytes to @offset of tensor @i. */
 gboolean ovs_map_group_set_bytes (OvstageMapGroup *group, guint i, gsize offset, const void *bytes, gsize n, GError **error);
+
+/* All elements as one tensor, whatever the state. */
+OvstageTensor *ovs_map_group_ref_values (OvstageMapGroup *group);
 
 static inline gboolean
 ovs_map_group_is_open (const OvstageMapGroup *group)

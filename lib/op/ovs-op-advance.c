@@ -63,6 +63,8 @@ must_wait (const OvsAdvance *advance, OvsOp *op)
     case OVS_OP_ADVANCE:
       return advances_meet (advance, (OvsAdvance *) op);
     case OVS_OP_MAP:
+      /* Until it is booked, which makes it a map that holds up nobody. */
+      return op->blocked != NULL && ovs_advance_covers (advance, op->blocked->footprint.attributes[0]);
     case OVS_OP_QUERY:
     default:
       return FALSE;

@@ -19,6 +19,7 @@
 #include "column/ovs-peek.h"
 #include "column/ovs-presence.h"
 #include "op/ovs-map-group.h"
+#include "tensor/ovs-array.h"
 
 /* What one group is made of. */
 typedef struct
@@ -37,6 +38,9 @@ typedef struct
   guint32 attribute;
   guint64 ordinal;
   OvstagePrimMode prim_mode;
+  OvstageMapFlags flags;
+  gsize *counts;    /* (owned) (nullable) of arrays: elements of each prim of the query */
+  gsize n_counts;
   OvsSchema schema; /* of the writes: a semantic of NONE keeps that of the prims */
   gint next;        /* (atomic) group to be fetched */
   gint ended;       /* (atomic) */
@@ -108,6 +112,7 @@ ovs_map_clear (OvsOp *op)
   OvsMap *map = (OvsMap *) op;
 
   clear_pieces (map);
+  g_free (map->counts);
   if (map->query != NULL)
     ovs_op_unref (&map->query->op);
 }
@@ -137,7 +142,7 @@ check_enums (const OvsMapRequest *request, guint64 ordinal, OvstagePrimMode prim
 
 /* W24, W25 */
 static gboolean
-check_dtype (OvstageDataType dtype, GError **error)
+check_dtype (OvstageDataType dtype, gboolean is_array, GError **error)
 {
   char text[OVS_DTYPE_TEXT_MAX];
 
@@ -147,21 +152,41 @@ check_dtype (OvstageDataType dtype, GError **error)
     return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "dtype: bits are 0, expected 1 to 255");
   if (dtype.lanes == 0)
     return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "dtype: lanes are 0, expected 1 to 65535");
-  if (ovs_dtype_row_bits (dtype) % 8 != 0)
+  if (!is_array && ovs_dtype_row_bits (dtype) % 8 != 0)
     return ovs_fail (error, OVSTAGE_ERROR_NOT_SUPPORTED, "dtype: a row of %s is not a whole number of bytes",
                      ovs_dtype_format (dtype, text));
   return TRUE;
 }
 
+/* The same of arrays: each is a whole number of bytes, and together they can be counted. */
 static gboolean
-check_counts (const OvsMapRequest *request, guint32 n_prims, GError **error)
+check_sizes (const gsize *counts, gsize n, OvstageDataType dtype, GError **error)
 {
-  if (request->element_counts != NULL && request->n_element_counts != n_prims)
-    return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT,
-                     "element_counts has %" G_GSIZE_FORMAT " entries, expected %u (prims of the query)", request->n_element_counts, n_prims);
-  if (request->element_counts != NULL && n_prims > 0)
-    return ovs_fail (error, OVSTAGE_ERROR_NOT_SUPPORTED, "element_counts: given, expected none: the attribute is not one of arrays");
+  guint32 bits = ovs_dtype_row_bits (dtype);
+  char text[OVS_DTYPE_TEXT_MAX];
+  gsize total = 0, total_bits;
+
+  for (gsize i = 0; i < n; i++)
+    {
+      if (__builtin_add_overflow (total, counts[i], &total) || __builtin_mul_overflow (total, bits, &total_bits) ||
+          total_bits > G_MAXINT64)
+        return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "element_counts: the size overflows at [%" G_GSIZE_FORMAT
+                         "], which is %" G_GSIZE_FORMAT, i, counts[i]);
+      if ((counts[i] % 8) * bits % 8 != 0)
+        return ovs_fail (error, OVSTAGE_ERROR_NOT_SUPPORTED, "element_counts[%" G_GSIZE_FORMAT "]: %" G_GSIZE_FORMAT
+                         " x %s is not a whole number of bytes", i, counts[i], ovs_dtype_format (dtype, text));
+    }
   return TRUE;
+}
+
+static gboolean
+check_counts (const OvsMap *map, GError **error)
+{
+  guint32 n_prims = map->query->list->n;
+
+  return map->counts == NULL || map->n_counts == n_prims ||
+         ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "element_counts has %" G_GSIZE_FORMAT " entries, expected %u (prims of the query)",
+                   map->n_counts, n_prims);
 }
 
 /* --- the schema --- */
@@ -238,7 +263,7 @@ take_schema (OvsMap *map, OvsBooking *booking, GError **error)
     return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "semantic is %s, '%s' is %s", ovs_semantic_get_name (map->schema.semantic),
                      name, text);
   map->schema = found->schema;
-  return TRUE;
+  return map->counts == NULL || check_sizes (map->counts, map->n_counts, map->schema.dtype, error);
 }
 
 /* --- groups --- */
@@ -269,13 +294,26 @@ select_query (OvsMap *map, const guint32 *elements, guint32 n)
   return new_query (map->op.stage, ovs_path_list_new (list->dict, ids, n, NULL));
 }
 
+/* Where the array of each element begins, and the last ends. */
+static guint64 *
+add_up (const OvsMap *map, const guint32 *elements, guint32 n)
+{
+  guint64 *offsets = g_new (guint64, (gsize) n + 1);
+
+  offsets[0] = 0;
+  for (guint32 i = 0; i < n; i++)
+    offsets[i + 1] = offsets[i] + map->counts[elements != NULL ? elements[i] : i];
+  return offsets;
+}
+
 /* @column: (nullable) what carries the prims. @elements: (nullable) entries of the list; all of them. */
 static gboolean
 add_piece (OvsMap *map, OvsColumn *column, const guint32 *elements, guint32 n, GError **error)
 {
   OvsStage *stage = map->op.stage;
   const OvsSchema *schema = column != NULL ? &column->schema : &map->schema;
-  gsize bytes = (gsize) n * (ovs_dtype_row_bits (schema->dtype) / 8);
+  g_autofree guint64 *offsets = map->counts != NULL ? add_up (map, elements, n) : NULL;
+  gsize bytes = (offsets != NULL ? (gsize) offsets[n] : n) * ovs_dtype_row_bits (schema->dtype) / 8;
   OvsBuffer *buffer = ovs_pool_alloc_map (stage->pool, bytes);
   OvstageMapGroup *group;
   Piece *piece;
@@ -283,7 +321,7 @@ add_piece (OvsMap *map, OvsColumn *column, const guint32 *elements, guint32 n, G
   if (buffer == NULL)
     return ovs_fail (error, OVSTAGE_ERROR_OUT_OF_MEMORY, "no memory for %" G_GSIZE_FORMAT " bytes to map", bytes);
   group = ovs_map_group_new (schema, map->query->list, n, n < map->query->list->n ? g_memdup2 (elements, sizeof *elements * n) : NULL,
-                             buffer);
+                             g_steal_pointer (&offsets), buffer);
   group->attribute = map->attribute;
   group->ordinal = map->ordinal;
   group->write_floor = ovs_floors_get (&stage->sealed, map->attribute);
@@ -365,6 +403,31 @@ plan_fill (OvsMap *map, OvsAttr *attr, GError **error)
 }
 
 static void
+fill_arrays (Piece *piece)
+{
+  const OvstageMapGroup *group = piece->group;
+  guint32 bits = ovs_dtype_row_bits (group->schema.dtype);
+
+  for (guint32 i = 0; i < group->prim_count; i++)
+    {
+      guint32 row = piece->version != NULL ? ovs_binding_get_row (piece->binding, i) : OVS_INDEX_NONE;
+      guint8 *to = group->buffer->data + (gsize) group->offsets[i] * bits / 8;
+      gsize size = (gsize) (group->offsets[i + 1] - group->offsets[i]) * bits / 8, n = 0;
+
+      if (row != OVS_INDEX_NONE && ovs_version_has_row (piece->version, row))
+        {
+          const OvsArrayRow *array = ovs_version_get_array (piece->version, row);
+
+          n = MIN (size, array->size);
+          if (n > 0)
+            memcpy (to, ovs_array_row_get_data (array), n);
+        }
+      if (size > n)
+        memset (to + n, 0, size - n);
+    }
+}
+
+static void
 fill_piece (Piece *piece)
 {
   const OvsVersion *version = piece->version;
@@ -375,6 +438,11 @@ fill_piece (Piece *piece)
   const guint8 *from;
   OvsFence *ready;
 
+  if (piece->group->offsets != NULL)
+    {
+      fill_arrays (piece);
+      return;
+    }
   if (version == NULL)
     {
       memset (to, 0, (gsize) n * row_size);
@@ -436,6 +504,12 @@ run_job (gpointer data)
   ovs_op_unref (op);
 }
 
+static gboolean
+fills (const OvsMap *map)
+{
+  return (map->flags & OVSTAGE_MAP_FLAGS_INITIALIZE) != 0;
+}
+
 static gsize
 get_work (const OvsMap *map)
 {
@@ -448,9 +522,20 @@ get_work (const OvsMap *map)
 
 /* --- making one --- */
 
+static gsize
+get_bytes (const OvsMap *map)
+{
+  guint32 bits = ovs_dtype_row_bits (map->schema.dtype);
+  gsize n = map->counts == NULL ? map->query->list->n : 0;
+
+  for (gsize i = 0; i < map->n_counts; i++)
+    n += map->counts[i];
+  return n * bits / 8;
+}
+
 /* Stage lock held. In the order of a write's faults. */
 static gboolean
-book (OvsMap *map, OvsBooking *booking, const OvsMapRequest *request, const OvstagePlacement *placement, GError **error)
+book (OvsMap *map, OvsBooking *booking, const OvstagePlacement *placement, GError **error)
 {
   OvsStage *stage = map->op.stage;
 
@@ -458,26 +543,107 @@ book (OvsMap *map, OvsBooking *booking, const OvsMapRequest *request, const Ovst
     return FALSE;
   if (map->query->list->n == 0)
     return TRUE;
-  if (!ovs_booking_find (booking, error) || (is_left_open (request->dtype) && !take_schema (map, booking, error)))
+  if (!ovs_booking_find (booking, error) || (is_left_open (map->schema.dtype) && !take_schema (map, booking, error)))
     return FALSE;
   booking->schema = map->schema;
-  booking->rows.row_size = ovs_dtype_row_bits (map->schema.dtype) / 8;
   if (!ovs_booking_check_schema (booking, error) || !ovs_check_placement (placement, error) ||
-      !ovs_stage_check_budget (stage, ovs_booking_get_bytes (booking), error) || !make_pieces (map, booking, error))
+      !ovs_stage_check_budget (stage, get_bytes (map), error) || !make_pieces (map, booking, error))
     return FALSE;
-  if ((request->flags & OVSTAGE_MAP_FLAGS_INITIALIZE) != 0 && !plan_fill (map, booking->attr, error))
-    return FALSE;
-  return map->op.n_deps == 0 || ovs_stage_check_queue (stage, error);
+  return !fills (map) || plan_fill (map, booking->attr, error);
+}
+
+/* Of what is booked only the courtesy of its checks is wanted. @probe stands for the write that a commit would be. */
+static void
+begin_probe (OvsMap *map, OvsBooking *booking, OvsWrite *probe, OvstageWriteData *data)
+{
+  OvsAttributeWrite entry = { map->attribute, data };
+
+  probe->op.stage = map->op.stage;
+  probe->op.blocked = map->op.blocked;
+  probe->ordinal = map->ordinal;
+  data->semantic = map->schema.semantic;
+  booking->rows.dtype = map->schema.dtype;
+  booking->rows.count = booking->rows.n_selected = map->query->list->n;
+  ovs_booking_begin (booking, probe, map->query, &entry, map->prim_mode);
+}
+
+/* Stage lock held, the map is booked. Whether it is on the pending list then, and whether a thread has to be told. */
+static void
+begin_fill (OvsMap *map, gboolean *waits, gboolean *async)
+{
+  map->op.booked = TRUE;
+  *waits = map->op.n_deps > 0;
+  *async = !*waits && fills (map) &&
+           ((ovs_debug_flags () & OVS_DEBUG_ASYNC) != 0 || get_work (map) > map->op.stage->config.caller_limit);
+  map->op.begun = !*waits;
+  if ((*waits || *async) && !map->op.pending)
+    ovs_op_set_pending (&map->op);
+}
+
+/* The bookkeeping of a map whose prims were not known, or which came after something it must not pass. */
+static void
+book_blocked (OvsOp *op, GQueue *ready)
+{
+  OvsMap *map = (OvsMap *) op;
+  const OvstagePlacement *placement = op->blocked->data;
+  gboolean has_list = ovs_query_has_list (&map->query->op), done, waits = FALSE, async = FALSE;
+  OvsBooking booking = { 0 };
+  OvstageWriteData data = { 0 };
+  OvsBlocked *blocked;
+  GError *error = NULL;
+  OvsWrite probe = { 0 };
+
+  if (has_list && check_counts (map, &error))
+    begin_probe (map, &booking, &probe, &data);
+  ovs_stage_lock (op->stage);
+  if (error == NULL && ovs_op_check_blocked (op, &error) && book (map, &booking, placement, &error))
+    begin_fill (map, &waits, &async);
+  blocked = ovs_op_unblock (op, ready);
+  done = error != NULL || !fills (map);
+  if (error != NULL)
+    clear_pieces (map);
+  if (done)
+    ovs_op_unset_pending (op, error, ready);
+  ovs_stage_unlock (op->stage);
+
+  ovs_booking_clear (&booking);
+  if (done)
+    ovs_op_end (op);
+  else if (async)
+    ovs_workers_push (op->stage->workers, run_job, ovs_op_ref (op));
+  else if (!waits)
+    ovs_map_run (op, ready);
+  ovs_blocked_free (blocked);
+}
+
+/* Stage lock held. Refused, or blocked. */
+static gboolean
+block (OvsMap *map, const OvsFootprint *footprint, const OvstagePlacement *placement, GQueue *ready, GError **error)
+{
+  return ovs_stage_check_open (map->op.stage, error) &&
+         ovs_stage_check_write_floor (map->op.stage, map->attribute, map->ordinal, error) &&
+         ovs_op_block (&map->op, &map->query->op, footprint, book_blocked, placement != NULL ? g_memdup2 (placement, sizeof *placement) : NULL,
+                       g_free, ready, error);
 }
 
 static gboolean
-check_request (OvsStage *stage, OvsOp *query, guint64 attribute, const OvsMapRequest *request, guint64 ordinal,
-               OvstagePrimMode prim_mode, GError **error)
+check_request (OvsMap *map, OvsOp *query, guint64 attribute, const OvsMapRequest *request, GError **error)
 {
-  return check_enums (request, ordinal, prim_mode, error) && ovs_stage_check_query (stage, query, error) &&
-         ovs_stage_check_attribute (stage, attribute, error) && check_dtype (request->dtype, error) &&
-         ovs_stage_check_writable (stage, (guint32) attribute, error) &&
-         check_counts (request, ((OvsQuery *) query)->list->n, error);
+  OvsStage *stage = map->op.stage;
+
+  if (!check_enums (request, map->ordinal, map->prim_mode, error) || !ovs_stage_check_query (stage, query, error) ||
+      !ovs_stage_check_attribute (stage, attribute, error) || !check_dtype (request->dtype, request->element_counts != NULL, error))
+    return FALSE;
+  if (!is_left_open (request->dtype) && !check_sizes (request->element_counts, request->n_element_counts, request->dtype, error))
+    return FALSE;
+  if (!ovs_stage_check_writable (stage, (guint32) attribute, error))
+    return FALSE;
+  map->attribute = (guint32) attribute;
+  map->query = (OvsQuery *) ovs_op_ref (query);
+  if (request->element_counts != NULL)
+    map->counts = g_memdup2 (request->element_counts, sizeof (gsize) * MAX (request->n_element_counts, 1));
+  map->n_counts = request->n_element_counts;
+  return !ovs_query_has_list (query) || check_counts (map, error);
 }
 
 OvsOp *
@@ -485,47 +651,47 @@ ovs_stage_map (OvsStage *stage, OvsOp *query, guint64 attribute, const OvsMapReq
                OvstagePrimMode prim_mode, const OvstagePlacement *placement)
 {
   OvsMap *map = ovs_op_new (stage, OVS_OP_MAP, sizeof *map);
-  gboolean fills = (request->flags & OVSTAGE_MAP_FLAGS_INITIALIZE) != 0, booked, waits = FALSE, async = FALSE;
-  OvsWrite write = { .op = { .stage = stage }, .ordinal = ordinal };
-  OvstageWriteData data = { .semantic = request->semantic };
-  OvsAttributeWrite entry = { attribute, &data };
+  gboolean has_list, blocked, booked = FALSE, waits = FALSE, async = FALSE;
+  OvsFootprint footprint = { .ordinal = ordinal, .attributes = &map->attribute, .n_attributes = 1,
+                             .asks = prim_mode != OVSTAGE_PRIM_MODE_UPSERT, .asks_at = ordinal };
   OvsBooking booking = { 0 };
+  OvstageWriteData data = { 0 };
+  OvsWrite probe = { 0 };
+  GQueue ready = G_QUEUE_INIT;
   GError *error = NULL;
 
   map->ordinal = ordinal;
   map->prim_mode = prim_mode;
+  map->flags = request->flags;
   map->schema = (OvsSchema){ request->dtype, request->element_counts != NULL, request->semantic };
-  if (!check_request (stage, query, attribute, request, ordinal, prim_mode, &error))
+  if (!check_request (map, query, attribute, request, &error))
     return ovs_op_end_new (&map->op, error);
 
-  map->attribute = (guint32) attribute;
-  map->query = (OvsQuery *) ovs_op_ref (query);
-  booking.rows.dtype = request->dtype;
-  booking.rows.count = map->query->list->n;
-  booking.rows.n_selected = booking.rows.count;
-  ovs_booking_begin (&booking, &write, map->query, &entry, prim_mode);
-
+  has_list = ovs_query_has_list (query);
+  if (has_list)
+    begin_probe (map, &booking, &probe, &data);
   ovs_stage_lock (stage);
-  booked = book (map, &booking, request, placement, &error);
+  blocked = !has_list || ovs_op_must_block (&map->op, query, &footprint);
+  if (blocked)
+    waits = block (map, &footprint, placement, &ready, &error);
+  else
+    booked = book (map, &booking, placement, &error) && (map->op.n_deps == 0 || ovs_stage_check_queue (stage, &error));
   if (booked)
     {
       ovs_op_book (&map->op);
-      map->op.booked = TRUE;
-      waits = map->op.n_deps > 0;
-      async = !waits && fills && ((ovs_debug_flags () & OVS_DEBUG_ASYNC) != 0 || get_work (map) > stage->config.caller_limit);
-      if (waits || async)
-        ovs_op_set_pending (&map->op);
+      begin_fill (map, &waits, &async);
     }
-  else if (map->op.n_deps > 0)
+  else if (!waits && map->op.n_deps > 0)
     ovs_op_drop_deps (&map->op);
   ovs_stage_unlock (stage);
   ovs_booking_clear (&booking);
+  ovs_ops_run (&ready);
 
   if (async)
     ovs_workers_push (stage->workers, run_job, ovs_op_ref (&map->op));
   if (waits || async)
     return &map->op;
-  if (booked && fills)
+  if (booked && fills (map))
     fill (map);
   if (!booked)
     clear_pieces (map);
@@ -557,19 +723,22 @@ ovs_map_next (OvsOp *op, OvstageMapGroup **group, GError **error)
   return TRUE;
 }
 
-/* The write of a piece that has ended. The memory is a tensor like any other, but the store's own. */
-static void
-begin_booking (OvsMap *map, Piece *piece, OvsWrite *write, OvsBooking *booking, OvstageWriteData **data)
+/* What a piece brings to its write: a tensor like any other, but of the store's own memory. */
+static OvstageWriteData *
+new_data (OvsMap *map, Piece *piece)
 {
-  OvstageTensor *tensor = ovs_map_group_ref_tensor (piece->group, 0);
-  OvsAttributeWrite entry = { map->attribute, NULL };
+  const OvstageMapGroup *group = piece->group;
+  OvstageTensor *tensor = ovs_map_group_ref_values (piece->group);
+  OvstageWriteData *data;
 
-  *data = entry.data = ovs_payload_new_buffer (tensor, piece->group->buffer);
-  (*data)->semantic = map->schema.semantic;
+  if (group->offsets != NULL)
+    data = ovs_payload_new_ragged (tensor, group->offsets, group->prim_count, FALSE);
+  else
+    data = ovs_payload_new (tensor);
+  data->buffer = ovs_buffer_ref (group->buffer);
+  data->semantic = map->schema.semantic;
   ovs_tensor_unref (tensor);
-  if (!ovs_payload_resolve (*data, piece->group->prim_count, &booking->rows, NULL))
-    g_assert_not_reached ();
-  ovs_booking_begin (booking, write, piece->query, &entry, map->prim_mode);
+  return data;
 }
 
 static gboolean
@@ -591,7 +760,13 @@ commit_pieces (OvsMap *map, Piece *const *pieces, guint n, GError *error)
   write->ordinal = map->ordinal;
   write->attributes[write->n_attributes++] = map->attribute;
   for (guint i = 0; i < n; i++)
-    begin_booking (map, pieces[i], write, &bookings[i], &datas[i]);
+    {
+      OvsAttributeWrite entry = { map->attribute, datas[i] = new_data (map, pieces[i]) };
+
+      if (!ovs_payload_resolve (datas[i], pieces[i]->group->prim_count, &bookings[i].rows, NULL))
+        g_assert_not_reached ();
+      ovs_booking_begin (&bookings[i], write, pieces[i]->query, &entry, map->prim_mode);
+    }
   op = ovs_write_submit (write, bookings, n, 1, NULL, &map->op, error);
   for (guint i = 0; i < n; i++)
     ovs_payload_unref (datas[i]);
@@ -618,20 +793,53 @@ ovs_map_commit_group (OvsOp *op, OvstageMapGroup *group, guint64 stream, guint64
   return commit_pieces (map, &piece, 1, error);
 }
 
+static guint
+find_rest (OvsOp *op, guint i, OvsOp **query, OvstageWriteData **data)
+{
+  OvsMap *map = (OvsMap *) op;
+
+  *data = NULL;
+  if (i < map->n_pieces && end_piece (map, &map->pieces[i], OVS_MAP_GROUP_COMMITTED))
+    {
+      *query = &map->pieces[i].query->op;
+      *data = new_data (map, &map->pieces[i]);
+    }
+  return map->n_pieces;
+}
+
+/* Everything is left: nobody had a group before. */
+static OvsOp *
+commit_later (OvsMap *map, guint64 stream, guint64 event)
+{
+  OvsWrite *write = ovs_op_new (map->op.stage, OVS_OP_WRITE, sizeof *write + sizeof (guint32));
+  GError *error = NULL;
+
+  write->ordinal = map->ordinal;
+  write->attributes[write->n_attributes++] = map->attribute;
+  check_sync (stream, event, &error);
+  return ovs_write_submit_later (write, &map->op, map->prim_mode, find_rest, error);
+}
+
 OvsOp *
 ovs_map_commit (OvsOp *op, guint64 stream, guint64 event)
 {
   OvsMap *map = (OvsMap *) op;
   g_autofree Piece **pieces = NULL;
   GError *error = NULL;
+  gboolean is_blocked;
   guint n = 0;
 
+  ovs_stage_lock (op->stage);
+  is_blocked = op->blocked != NULL;
+  ovs_stage_unlock (op->stage);
   if (!g_atomic_int_compare_and_exchange (&map->ended, FALSE, TRUE))
     ovs_fail (&error, OVSTAGE_ERROR_INVALID_HANDLE, "map: it was committed or discarded");
   else if (ovs_op_get_error (op) != NULL)
     ovs_fail (&error, OVSTAGE_ERROR_OP_FAILED, "map: it failed: %s", ovs_op_get_error (op)->message);
   if (error != NULL)
     return ovs_stage_refuse (op->stage, error);
+  if (is_blocked)
+    return commit_later (map, stream, event);
   pieces = g_new (Piece *, MAX (map->n_pieces, 1));
   for (guint i = 0; i < map->n_pieces; i++)
     if (end_piece (map, &map->pieces[i], OVS_MAP_GROUP_COMMITTED))
@@ -645,6 +853,8 @@ ovs_map_discard (OvsOp *op)
 {
   OvsMap *map = (OvsMap *) op;
 
-  g_atomic_int_set (&map->ended, TRUE);
+  /* One whose prims are not known is withdrawn. */
+  if (g_atomic_int_compare_and_exchange (&map->ended, FALSE, TRUE))
+    ovs_op_cancel (op);
   drop_pieces (map);
 }

@@ -462,6 +462,65 @@ submit_blocked (OvsWrite *write, OvsOp *query, const OvsAttributeWrite *entries,
   return blocked ? &write->op : ovs_op_end_new (&write->op, error);
 }
 
+typedef struct
+{
+  OvsWriteFindFunc find;
+  OvstagePrimMode prim_mode;
+} Later;
+
+/* The map is done: its groups are what would have been held, had they been known. */
+static void
+book_later (OvsOp *op, GQueue *ready)
+{
+  OvsWrite *write = (OvsWrite *) op;
+  OvsBlocked *blocked = op->blocked;
+  g_autofree Later *later = blocked->data;
+  OvsOp *map = blocked->query;
+  gboolean failed = ovs_op_get_error (map) != NULL;
+  OvstageWriteData *data;
+  OvsOp *query;
+  guint n = failed ? 0 : later->find (map, G_MAXUINT, &query, &data);
+  Held *held = hold (n, 1, later->prim_mode, NULL, NULL);
+
+  held->n = 0;
+  for (guint i = 0; i < n; i++)
+    {
+      later->find (map, i, &query, &data);
+      if (data == NULL)
+        continue;
+      hold_booking (&held->bookings[held->n++], query, write->attributes[0], data, i);
+      ovs_payload_unref (data);
+    }
+  blocked->data = held;
+  blocked->free_data = free_held;
+  if (!failed)
+    g_clear_pointer (&blocked->query, ovs_op_unref);
+  book_blocked (op, ready);
+}
+
+OvsOp *
+ovs_write_submit_later (OvsWrite *write, OvsOp *map, OvstagePrimMode prim_mode, OvsWriteFindFunc find, GError *error)
+{
+  OvsStage *stage = write->op.stage;
+  OvsFootprint footprint = get_footprint (write, prim_mode);
+  GQueue ready = G_QUEUE_INIT;
+  gboolean waits = FALSE;
+  Later *later;
+
+  ovs_stage_lock (stage);
+  if (error == NULL && ovs_stage_check_open (stage, &error) &&
+      ovs_stage_check_write_floor (stage, write->attributes[0], write->ordinal, &error))
+    {
+      later = g_new (Later, 1);
+      later->find = find;
+      later->prim_mode = prim_mode;
+      waits = ovs_op_block (&write->op, map, &footprint, book_later, later, g_free, &ready, &error);
+    }
+  ovs_stage_unlock (stage);
+  ovs_ops_run (&ready);
+  return waits ? &write->op : ovs_op_end_new (&write->op, error);
+}
+
 OvsOp *
 ovs_stage_write_batch (OvsStage *stage, OvsOp *query, const OvsAttributeWrite *entries, gsize n, guint64 ordinal,
                        OvstagePrimMode prim_mode, const OvstagePlacement *placement)
