@@ -184,6 +184,28 @@ class Maps(MapCase):
         self.seal(1)
         self.assertEqual(self.read(1), [])
 
+    def test_arrays(self):
+        with self.map(element_sizes=[2, 0, 3]) as session:
+            group = session.fetch_next()
+            self.assertTrue(group.is_array)
+            self.assertEqual((group.tensor_count, group.prim_count, group.data_count), (3, 3, 3))
+            arrays = [group.array(i) for i in range(3)]
+            self.assertEqual([array.size for array in arrays], [2, 0, 3])
+            arrays[0][:] = [1, 2]
+            arrays[2][:] = [3, 4, 5]
+            np.testing.assert_array_equal(np.from_dlpack(group.dlpack(2, readonly=True)), [3, 4, 5])
+            address = arrays[2].ctypes.data
+            self.stage.unmap_group(session, group).wait()
+            self.assertFalse(any(array.flags.writeable for array in arrays))
+            self.stage.unmap_attribute(session).wait()
+        self.seal(1)
+        with self.stage.read_attributes(self.query, ["a"], ovstage.OrdinalRange.latest(1)) as read:
+            group = read.fetch_next()
+            rows = [group.array(group.data_row_index(i)) for i in range(3)]
+            self.assertEqual([row.tolist() for row in rows], [[1, 2], [], [3, 4, 5]])
+            self.assertEqual(rows[2].ctypes.data, address)
+            group.release()
+
     def test_groups_by_semantic(self):
         first = self.stage.query_from_path_list(self.paths.create_path_list_from_strings(["/World/P1"]))
         self.stage.write_attribute(
