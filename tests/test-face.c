@@ -356,6 +356,12 @@ ovs_stage_delete (OvsStage *stage, OvsOp *query, const guint64 *attributes, gsiz
 }
 
 OvsOp *
+ovs_stage_clone (OvsStage *stage, const char *source, const char *const *targets, gsize n, guint64 ordinal)
+{
+  return op_new_done ();
+}
+
+OvsOp *
 ovs_stage_write_batch (OvsStage *stage, OvsOp *query, const OvsAttributeWrite *entries, gsize n, guint64 ordinal,
                        OvstagePrimMode prim_mode, const OvstagePlacement *placement)
 {

@@ -55,6 +55,11 @@ OvstageOperation *ovstage_stage_delete_attributes (OvstageStage *self,
                                                    gsize n_attributes,
                                                    guint64 ordinal);
 OVSTAGE_AVAILABLE_IN_1_0
+OvstageOperation *ovstage_stage_clone (OvstageStage *self,
+                                       const char *source,
+                                       const char *const *targets,
+                                       guint64 ordinal);
+OVSTAGE_AVAILABLE_IN_1_0
 OvstageOperation *ovstage_stage_write_attributes (OvstageStage *self,
                                                   OvstageQuery *query,
                                                   const OvstageToken *attributes,

@@ -654,6 +654,50 @@ ovstage_stage_delete_attributes (OvstageStage *self,
                                   prims != NULL ? ovs_stage_delete (self->core, prims, attributes, n_attributes, ordinal) : NULL);
 }
 
+/**
+ * ovstage_stage_clone:
+ * @self: a stage
+ * @source: the path of a prim
+ * @targets: (array zero-terminated=1): the paths to copy it to
+ * @ordinal: the ordinal of the copies, above the write floor of each attribute
+ *
+ * Copies everything that @source and the prims below it have, to each of @targets, at
+ * one ordinal: `/Robot/Arm` to `/Robots/1/Arm` for the target `/Robots/1`.
+ *
+ * What is copied are the values as of @ordinal and of the call, sealed or not; later
+ * writes at or below @ordinal do not reach the copies. A target may be inside
+ * @source. The clone is a write of each attribute that it copies: staged, seen once
+ * the write floor has risen to @ordinal, and told as a change.
+ *
+ * Path ids that are values, of the semantics `OVSTAGE_SEMANTIC_RELATIONSHIP_PATH_ID`
+ * and `OVSTAGE_SEMANTIC_CONNECTION_PATH_ID`, and name @source or something below it
+ * name in the copy what is at that place below the target. All others stay.
+ *
+ * Finding what is below @source takes a look at each path that the dictionary came to
+ * know after it.
+ *
+ * The operation fails, and nothing is copied, with `OVSTAGE_ERROR_INVALID_ARGUMENT`
+ * for a malformed path and for targets that repeat or contain one another, with
+ * `OVSTAGE_ERROR_NOT_FOUND` if nothing exists at or below @source,
+ * with `OVSTAGE_ERROR_WRITE_FLOOR_VIOLATION` for an @ordinal at or below the write
+ * floor of an attribute that is there, and with `OVSTAGE_ERROR_ALREADY_EXISTS` if
+ * a target, or a prim that would be written, exists.
+ *
+ * Returns: (transfer full): the operation
+ *
+ * Since: 1.0
+ */
+OvstageOperation *
+ovstage_stage_clone (OvstageStage *self, const char *source, const char *const *targets, guint64 ordinal)
+{
+  g_return_val_if_fail (OVSTAGE_IS_STAGE (self), NULL);
+  g_return_val_if_fail (source != NULL, NULL);
+  g_return_val_if_fail (targets != NULL, NULL);
+
+  return _ovstage_operation_take (OVSTAGE_TYPE_OPERATION,
+                                  ovs_stage_clone (self->core, source, targets, g_strv_length ((char **) targets), ordinal));
+}
+
 static gboolean
 check_lengths (gsize n_attributes, gsize n_datas, GError **error)
 {

@@ -79,17 +79,15 @@ find_state (OvsBooking *booking)
 
 /* Undoes what is sealed above the ordinal: attributes need not be sealed together. */
 static void
-undo_structure (OvsBooking *booking, guint32 *counts)
+undo_structure (OvsStage *stage, OvstagePathList *list, guint32 count, guint64 ordinal, guint32 *counts)
 {
-  GArray *log = booking->stage->structure_log;
-  OvstagePathList *list = booking->query->list;
-  guint32 count = booking->rows.count;
+  GArray *log = stage->structure_log;
 
   for (guint c = 0; c < log->len; c++)
     {
       const OvsStructureChange *change = &g_array_index (log, OvsStructureChange, c);
 
-      if (change->ordinal <= booking->write->ordinal)
+      if (change->ordinal <= ordinal)
         continue;
       for (guint32 i = 0; change->layout != NULL && i < count; i++)
         if (ovs_layout_find (change->layout, list->ids[i]) < change->n_rows)
@@ -104,14 +102,10 @@ undo_structure (OvsBooking *booking, guint32 *counts)
     }
 }
 
-/* How many attributes live on each prim, as of the ordinal: the head's count, put right for the attributes whose head
- * is ahead of the ordinal. */
-static guint32 *
-count_attributes (OvsBooking *booking)
+/* The head's count, put right for the attributes whose head is ahead of the ordinal. */
+guint32 *
+ovs_stage_count_attributes (OvsStage *stage, OvstagePathList *list, guint32 count, guint64 ordinal)
 {
-  OvsStage *stage = booking->stage;
-  OvstagePathList *list = booking->query->list;
-  guint32 count = booking->rows.count;
   guint32 *counts = g_new (guint32, count);
   g_autofree guint16 *head = NULL, *state = NULL;
   g_autofree guint8 *above = NULL;
@@ -122,7 +116,7 @@ count_attributes (OvsBooking *booking)
     {
       OvsAttr *attr = stage->dirty->pdata[a];
 
-      if (ovs_stage_get_structure_max (stage, attr) <= booking->write->ordinal)
+      if (ovs_stage_get_structure_max (stage, attr) <= ordinal)
         continue;
       if (head == NULL)
         {
@@ -132,11 +126,11 @@ count_attributes (OvsBooking *booking)
         }
       ovs_presence_at_head (attr, list, count, head);
       ovs_presence_as_of (attr, attr->token, stage->prim_deletes, ovs_floors_get (&stage->sealed, attr->token), list, count,
-                          booking->write->ordinal, state, above);
+                          ordinal, state, above);
       for (guint32 i = 0; i < count; i++)
         counts[i] += (state[i] != 0) - (head[i] != 0);
     }
-  undo_structure (booking, counts);
+  undo_structure (stage, list, count, ordinal, counts);
   return counts;
 }
 
@@ -149,7 +143,7 @@ check_prim_mode (OvsBooking *booking, GError **error)
 
   if (booking->prim_mode == OVSTAGE_PRIM_MODE_UPSERT)
     return TRUE;
-  counts = count_attributes (booking);
+  counts = ovs_stage_count_attributes (booking->stage, booking->query->list, booking->rows.count, booking->write->ordinal);
   for (guint32 i = 0; i < booking->rows.count; i++)
     {
       if (!is_selected (&booking->rows, i))

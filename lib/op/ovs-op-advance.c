@@ -57,7 +57,7 @@ must_wait (const OvsAdvance *advance, OvsOp *op)
       for (gsize i = 0; i < ((OvsRead *) op)->n_attributes; i++)
         if (ovs_advance_covers (advance, ((OvsRead *) op)->attributes[i]))
           return TRUE;
-      return ((OvsRead *) op)->n_attributes == 0; /* it tells the global floor */
+      return ovs_read_tells_floor ((OvsRead *) op);
     case OVS_OP_ORDINAL:
       return ovs_ordinal_meets ((OvsOrdinal *) op, advance);
     case OVS_OP_ADVANCE:

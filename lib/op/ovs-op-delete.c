@@ -195,13 +195,12 @@ book_blocked (OvsOp *op, GQueue *ready)
 OvsOp *
 ovs_stage_delete (OvsStage *stage, OvsOp *query, const guint64 *attributes, gsize n_attributes, guint64 ordinal)
 {
-  OvsWrite *write = ovs_op_new (stage, OVS_OP_WRITE, sizeof *write + sizeof (guint32) * n_attributes);
+  OvsWrite *write = ovs_write_new (stage, ordinal, n_attributes);
   OvsFootprint footprint = { .changes = TRUE, .ordinal = ordinal, .attributes = write->attributes };
   GQueue ready = G_QUEUE_INIT;
   gboolean is_blocked = FALSE;
   GError *error = NULL;
 
-  write->ordinal = ordinal;
   if (!check_delete (stage, query, attributes, n_attributes, ordinal, &error))
     return ovs_op_end_new (&write->op, error);
   for (gsize i = 0; i < n_attributes; i++)

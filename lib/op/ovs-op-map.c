@@ -752,12 +752,11 @@ check_sync (guint64 stream, guint64 event, GError **error)
 static OvsOp *
 commit_pieces (OvsMap *map, Piece *const *pieces, guint n, GError *error)
 {
-  OvsWrite *write = ovs_op_new (map->op.stage, OVS_OP_WRITE, sizeof *write + sizeof (guint32));
+  OvsWrite *write = ovs_write_new (map->op.stage, map->ordinal, 1);
   g_autofree OvsBooking *bookings = g_new (OvsBooking, MAX (n, 1));
   g_autofree OvstageWriteData **datas = g_new (OvstageWriteData *, MAX (n, 1));
   OvsOp *op;
 
-  write->ordinal = map->ordinal;
   write->attributes[write->n_attributes++] = map->attribute;
   for (guint i = 0; i < n; i++)
     {

@@ -112,13 +112,18 @@ typedef struct
   OvsSelect *select;     /* (owned) (nullable) of a filter that is still to be evaluated */
 } OvsQuery;
 
+/* What is left to do of a clone that is booked. */
+typedef struct _OvsClone OvsClone;
+
 typedef struct
 {
   OvsOp op;
   guint64 ordinal;
   struct _OvsTransfer *transfers; /* (owned) (nullable) of one that is booked */
+  OvsClone *clone; /* (owned) (nullable) */
   gsize n_attributes;
-  guint32 attributes[];
+  guint32 *attributes; /* in the room that follows, or (owned) of a clone, which learns them when it is booked */
+  guint32 room[];
 } OvsWrite;
 
 typedef struct
@@ -262,6 +267,7 @@ ovs_stage_unlock (OvsStage *stage)
 
 /* @size: of the whole struct. The operation is not done, has no id and holds the stage. */
 gpointer ovs_op_new (OvsStage *stage, OvsOpKind kind, gsize size);
+OvsWrite *ovs_write_new (OvsStage *stage, guint64 ordinal, gsize n_attributes);
 /* Ends an operation that nobody else knows yet. Takes @error. Gives @op. */
 OvsOp *ovs_op_end_new (OvsOp *op, GError *error);
 /* From now on it is done. Takes @error. Who waits is told by ovs_op_end(). */
@@ -328,6 +334,9 @@ void ovs_map_run (OvsOp *map, GQueue *ready);
 void ovs_write_run (OvsWrite *write);
 void ovs_map_clear (OvsOp *map);
 void ovs_ordinal_run (OvsOrdinal *ordinal, GQueue *ready);
+void ovs_clone_run (OvsWrite *write);
+/* It tells the global floor, which any advance may raise: no attribute that is stored was asked for. */
+gboolean ovs_read_tells_floor (const OvsRead *read);
 void ovs_read_clear (OvsRead *read);
 /* Takes what @taken holds. */
 void ovs_read_add_taken (OvsRead *read, const OvsTaken *taken);
@@ -358,6 +367,9 @@ OvsPeek *ovs_stage_peek (OvsStage *stage, OvsAttr *attr, guint64 ordinal, GError
 /* At this ordinal and above, the head of @attr (nullable) tells what exists. */
 guint64 ovs_stage_get_structure_max (OvsStage *stage, OvsAttr *attr);
 void ovs_stage_add_live (OvsStage *stage, guint32 prim, gint by);
+
+/* How many attributes live on each of the first @n prims of @list, as of @ordinal and now. */
+guint32 *ovs_stage_count_attributes (OvsStage *stage, OvstagePathList *list, guint32 n, guint64 ordinal);
 
 /* Whether a prim exists, as of all that was submitted. */
 static inline gboolean

@@ -435,7 +435,7 @@ check_unsealed (OvsRead *read, guint32 token, GError **error)
 }
 
 static gsize
-count_builtins (OvsRead *read)
+count_builtins (const OvsRead *read)
 {
   gsize n = 0;
 
@@ -444,14 +444,19 @@ count_builtins (OvsRead *read)
   return n;
 }
 
+gboolean
+ovs_read_tells_floor (const OvsRead *read)
+{
+  return read->n_attributes == count_builtins (read);
+}
+
 static void
 add_deps (OvsRead *read)
 {
   for (GList *link = read->op.stage->pending.head; link != NULL; link = link->next)
     {
       OvsOp *op = link->data;
-      /* Without attributes that are stored, what it tells is the global floor, which any advance may raise. */
-      gboolean meets = read->n_attributes == count_builtins (read);
+      gboolean meets = ovs_read_tells_floor (read);
 
       if (op->kind != OVS_OP_ADVANCE)
         continue;

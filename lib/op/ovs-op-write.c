@@ -525,13 +525,12 @@ OvsOp *
 ovs_stage_write_batch (OvsStage *stage, OvsOp *query, const OvsAttributeWrite *entries, gsize n, guint64 ordinal,
                        OvstagePrimMode prim_mode, const OvstagePlacement *placement)
 {
-  OvsWrite *write = ovs_op_new (stage, OVS_OP_WRITE, sizeof *write + sizeof (guint32) * n);
+  OvsWrite *write = ovs_write_new (stage, ordinal, n);
   OvsBooking one, *bookings;
   GError *error = NULL;
   gsize n_bookings = 0;
   OvsOp *op;
 
-  write->ordinal = ordinal;
   if (!check_write (write, query, entries, n, prim_mode, &error))
     return ovs_op_end_new (&write->op, error);
   if (n > 0 && !ovs_query_has_list (query))
@@ -561,7 +560,7 @@ ovs_stage_accept (OvsStage *stage)
 OvsOp *
 ovs_stage_refuse (OvsStage *stage, GError *error)
 {
-  return ovs_op_end_new (ovs_op_new (stage, OVS_OP_WRITE, sizeof (OvsWrite)), error);
+  return ovs_op_end_new (&ovs_write_new (stage, 0, 0)->op, error);
 }
 
 OvsOp *

@@ -26,6 +26,16 @@ ovs_op_new (OvsStage *stage, OvsOpKind kind, gsize size)
   return op;
 }
 
+OvsWrite *
+ovs_write_new (OvsStage *stage, guint64 ordinal, gsize n_attributes)
+{
+  OvsWrite *write = ovs_op_new (stage, OVS_OP_WRITE, sizeof *write + sizeof *write->room * n_attributes);
+
+  write->ordinal = ordinal;
+  write->attributes = write->room;
+  return write;
+}
+
 OvsOp *
 ovs_op_ref (OvsOp *op)
 {
@@ -55,6 +65,9 @@ ovs_op_unref (OvsOp *op)
       break;
     case OVS_OP_ORDINAL:
     case OVS_OP_WRITE:
+      if (((OvsWrite *) op)->attributes != ((OvsWrite *) op)->room)
+        g_free (((OvsWrite *) op)->attributes);
+      break;
     default:
       break;
     }
@@ -311,6 +324,8 @@ ovs_ops_run (GQueue *ready)
         ovs_map_run (op, ready);
       else if (op->kind == OVS_OP_QUERY)
         ovs_query_run (op, ready);
+      else if (op->kind == OVS_OP_WRITE && ((OvsWrite *) op)->clone != NULL)
+        ovs_clone_run ((OvsWrite *) op);
       else if (op->kind == OVS_OP_WRITE)
         ovs_write_run ((OvsWrite *) op);
       else if (op->kind == OVS_OP_ORDINAL)

@@ -74,6 +74,8 @@ OvsOp *ovs_stage_refuse (OvsStage *stage, GError *error);
 OvsOp *ovs_stage_accept (OvsStage *stage);
 /* Of no attributes: whole prims. */
 OvsOp *ovs_stage_delete (OvsStage *stage, OvsOp *query, const guint64 *attributes, gsize n_attributes, guint64 ordinal);
+/* Everything at and below @source, on each of @targets in its place. */
+OvsOp *ovs_stage_clone (OvsStage *stage, const char *source, const char *const *targets, gsize n, guint64 ordinal);
 OvsOp *ovs_stage_advance (OvsStage *stage, guint64 ordinal, OvstageScope scope, const guint64 *attributes, gsize n_attributes);
 OvsOp *ovs_stage_read (OvsStage *stage, OvsOp *query, const guint64 *attributes, gsize n_attributes,
                        const OvstageOrdinalRange *range, const OvstagePlacement *placement);

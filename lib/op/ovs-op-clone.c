@@ -1,0 +1,717 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later
+ * SPDX-FileCopyrightText: 2026 The libovstage authors
+ */
+
+/* A clone is a write: what is under the source is looked up as of the ordinal and of
+ * now, and booked on the targets, one booking for each column. Its sources are peeks,
+ * so where bytes of earlier writes are still on their way, the clone is booked all the
+ * same and its own bytes follow. */
+
+#include "config.h"
+
+#include "op/ovs-booking.h"
+
+#include "base/ovs-debug.h"
+#include "column/ovs-presence.h"
+
+struct _OvsClone
+{
+  GPtrArray *peeks;       /* (owned) OvsPeek */
+  GPtrArray *datas;       /* (owned) OvstageWriteData that the transfers borrow from */
+  OvsTransfer *transfers; /* (owned) */
+};
+
+/* A clone on its way into the write sets. */
+typedef struct
+{
+  OvsStage *stage;
+  OvsPathDict *dict;
+  guint64 ordinal;
+  guint64 as_of; /* nothing is looked up below the global floor */
+  gboolean settled; /* the head tells what exists as of then */
+  char *source_text; /* (owned) */
+  guint32 source;
+  guint32 n_targets;
+  guint32 *targets;  /* (owned) */
+  GByteArray *inside; /* (owned) for each path from the source on: whether it is at or below that */
+  OvstagePathList *prims; /* (owned) of the source's, those that exist; ids ascending */
+  guint64 n_values;  /* attributes of all of them */
+  guint32 *copies;   /* (owned) path of each copy of each prim: those of one target lie together */
+  OvstagePathList *all_copies; /* (owned) (nullable) made on first use */
+  GArray *bookings;   /* (owned) OvsBooking */
+  GPtrArray *queries; /* (owned) OvsQuery of each booking */
+  OvsClone *clone;    /* (owned) */
+  gsize bytes;
+  OvsWrite *write;    /* lent */
+} Plan;
+
+static void
+clone_free (OvsClone *clone)
+{
+  g_ptr_array_unref (clone->peeks);
+  g_ptr_array_unref (clone->datas);
+  g_free (clone);
+}
+
+static void
+clear_query (gpointer query)
+{
+  ovs_query_clear (query);
+  g_free (query);
+}
+
+static Plan *
+plan_new (OvsWrite *write, const char *source)
+{
+  Plan *plan = g_new0 (Plan, 1);
+
+  plan->stage = write->op.stage;
+  plan->dict = plan->stage->dict;
+  plan->ordinal = write->ordinal;
+  plan->source_text = g_strdup (source);
+  plan->inside = g_byte_array_new ();
+  plan->bookings = g_array_new (FALSE, FALSE, sizeof (OvsBooking));
+  plan->queries = g_ptr_array_new_with_free_func (clear_query);
+  plan->clone = g_new0 (OvsClone, 1);
+  plan->clone->peeks = g_ptr_array_new_with_free_func ((GDestroyNotify) ovs_peek_free);
+  plan->clone->datas = g_ptr_array_new_with_free_func ((GDestroyNotify) ovs_payload_unref);
+  plan->write = write;
+  return plan;
+}
+
+static void
+plan_free (gpointer data)
+{
+  Plan *plan = data;
+
+  for (guint i = 0; i < plan->bookings->len; i++)
+    ovs_booking_clear (&g_array_index (plan->bookings, OvsBooking, i));
+  g_array_unref (plan->bookings);
+  g_ptr_array_unref (plan->queries);
+  g_clear_pointer (&plan->all_copies, ovs_path_list_unref);
+  g_clear_pointer (&plan->prims, ovs_path_list_unref);
+  g_clear_pointer (&plan->clone, clone_free);
+  g_byte_array_unref (plan->inside);
+  g_free (plan->source_text);
+  g_free (plan->targets);
+  g_free (plan->copies);
+  g_free (plan);
+}
+
+/* Paths */
+
+static gboolean
+intern (Plan *plan, const char *path, guint32 *id, GError **error)
+{
+  if (path == NULL)
+    return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "it is NULL, expected a path");
+  *id = ovs_path_dict_intern_path (plan->dict, path, -1, error);
+  return *id != OVS_ID_NONE;
+}
+
+/* Targets must not repeat, or contain one another. */
+static gboolean
+check_targets (Plan *plan, const char *const *targets, GError **error)
+{
+  g_autoptr (GHashTable) entries = g_hash_table_new (NULL, NULL);
+
+  for (guint32 i = 0; i < plan->n_targets; i++)
+    {
+      gpointer key = GUINT_TO_POINTER (plan->targets[i]), before;
+
+      if (g_hash_table_lookup_extended (entries, key, NULL, &before))
+        return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "targets[%u]: '%s' is targets[%u] too", i, targets[i],
+                         GPOINTER_TO_UINT (before));
+      g_hash_table_insert (entries, key, GUINT_TO_POINTER (i));
+    }
+  for (guint32 i = 0; i < plan->n_targets; i++)
+    for (guint32 above = ovs_path_dict_get_parent (plan->dict, plan->targets[i]); above != OVS_ID_NONE;
+         above = ovs_path_dict_get_parent (plan->dict, above))
+      {
+        gpointer other;
+
+        if (g_hash_table_lookup_extended (entries, GUINT_TO_POINTER (above), NULL, &other))
+          return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "targets[%u]: '%s' is inside targets[%u], '%s'", i, targets[i],
+                           GPOINTER_TO_UINT (other), targets[GPOINTER_TO_UINT (other)]);
+      }
+  return TRUE;
+}
+
+/* Everything that needs no lock. */
+static gboolean
+resolve_paths (Plan *plan, const char *const *targets, gsize n, GError **error)
+{
+  if (n > 0 && targets == NULL)
+    return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "targets is NULL, expected %" G_GSIZE_FORMAT " paths", n);
+  if (n > G_MAXUINT32)
+    return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "targets: %" G_GSIZE_FORMAT " paths, expected at most %u", n, G_MAXUINT32);
+  if (!ovs_check_ordinal (plan->ordinal, "a clone", error))
+    return FALSE;
+  if (!intern (plan, plan->source_text, &plan->source, error))
+    {
+      g_prefix_error (error, "source: ");
+      return FALSE;
+    }
+  plan->n_targets = (guint32) n;
+  plan->targets = g_new (guint32, MAX (n, 1));
+  for (guint32 i = 0; i < plan->n_targets; i++)
+    if (!intern (plan, targets[i], &plan->targets[i], error))
+      {
+        g_prefix_error (error, "targets[%u]: ", i);
+        return FALSE;
+      }
+  return check_targets (plan, targets, error);
+}
+
+/* A path has a higher id than the one above it, so one pass does. Called again, it goes on where it was. */
+static void
+find_inside (Plan *plan)
+{
+  guint32 source = plan->source, next = source + plan->inside->len, last = ovs_path_dict_get_last_path (plan->dict);
+
+  if (next > last)
+    return;
+  g_byte_array_set_size (plan->inside, last - source + 1);
+  for (guint32 path = next; path <= last; path++)
+    {
+      guint32 parent = ovs_path_dict_get_parent (plan->dict, path);
+
+      plan->inside->data[path - source] = path == source || (parent >= source && plan->inside->data[parent - source]);
+    }
+}
+
+/* A target's paths in place of the source's. */
+typedef struct
+{
+  OvsPathDict *dict;
+  guint32 source;
+  guint32 target;
+  guint32 last_parent; /* prims come in flocks */
+  guint32 last_copy;
+  GArray *names; /* (owned) */
+} Rebase;
+
+/* 0: the dictionary is full. @path is at or below the source. */
+static guint32
+rebase_path (Rebase *rebase, guint32 path)
+{
+  guint32 parent = ovs_path_dict_get_parent (rebase->dict, path), name, copy;
+
+  if (path == rebase->source)
+    return rebase->target;
+  name = ovs_path_dict_get_name (rebase->dict, path);
+  if (parent == rebase->last_parent)
+    return ovs_path_dict_intern_child (rebase->dict, rebase->last_copy, name);
+
+  rebase->last_parent = parent;
+  g_array_set_size (rebase->names, 0);
+  for (; parent != rebase->source; parent = ovs_path_dict_get_parent (rebase->dict, parent))
+    {
+      guint32 above = ovs_path_dict_get_name (rebase->dict, parent);
+
+      g_array_append_val (rebase->names, above);
+    }
+  copy = rebase->target;
+  for (guint i = rebase->names->len; i > 0 && copy != OVS_ID_NONE; i--)
+    copy = ovs_path_dict_intern_child (rebase->dict, copy, g_array_index (rebase->names, guint32, i - 1));
+  rebase->last_copy = copy;
+  return ovs_path_dict_intern_child (rebase->dict, copy, name);
+}
+
+static gboolean
+name_copies (Plan *plan, GError **error)
+{
+  guint32 n = plan->prims->n;
+  Rebase rebase = { .dict = plan->dict, .source = plan->source, .names = g_array_new (FALSE, FALSE, sizeof (guint32)) };
+  gboolean named = (guint64) plan->n_targets * n <= G_MAXUINT32;
+
+  plan->copies = named ? g_new (guint32, (gsize) plan->n_targets * n) : NULL;
+  for (guint32 t = 0; t < plan->n_targets && named; t++)
+    {
+      rebase.target = plan->targets[t];
+      rebase.last_parent = OVS_ID_NONE;
+      for (guint32 i = 0; i < n && named; i++)
+        named = (plan->copies[(gsize) t * n + i] = rebase_path (&rebase, plan->prims->ids[i])) != OVS_ID_NONE;
+    }
+  g_array_unref (rebase.names);
+  return named || ovs_fail (error, OVSTAGE_ERROR_OUT_OF_MEMORY, "clone: no room for the paths of %u targets with %u prims each",
+                            plan->n_targets, n);
+}
+
+static OvstagePathList *
+list_paths (Plan *plan, const GArray *ids)
+{
+  g_autoptr (GError) error = NULL;
+  OvstagePathList *list = ovs_path_list_new (plan->dict, (const guint64 *) ids->data, ids->len, &error);
+
+  g_assert_no_error (error); /* known, and none is there twice */
+  return list;
+}
+
+/* What is there */
+
+static gboolean
+is_settled (OvsStage *stage, guint64 ordinal)
+{
+  if (ovs_stage_get_structure_max (stage, NULL) > ordinal)
+    return FALSE;
+  for (guint a = 0; a < stage->dirty->len; a++)
+    if (ovs_stage_get_structure_max (stage, stage->dirty->pdata[a]) > ordinal)
+      return FALSE;
+  for (guint c = 0; c < stage->structure_log->len; c++)
+    if (g_array_index (stage->structure_log, OvsStructureChange, c).ordinal > ordinal)
+      return FALSE;
+  return TRUE;
+}
+
+/* Of @ids, those that exist. @n_values: (optional) attributes that they have. */
+static OvstagePathList *
+list_existing (Plan *plan, const GArray *ids, guint64 *n_values)
+{
+  g_autoptr (GArray) existing = g_array_new (FALSE, FALSE, sizeof (guint64));
+  g_autofree guint32 *counts = NULL;
+
+  if (!plan->settled)
+    {
+      OvstagePathList *list = list_paths (plan, ids);
+
+      counts = ovs_stage_count_attributes (plan->stage, list, list->n, plan->as_of);
+      ovs_path_list_unref (list);
+    }
+  for (guint i = 0; i < ids->len; i++)
+    {
+      guint64 id = g_array_index (ids, guint64, i);
+      guint32 count = counts != NULL ? counts[i] : id < plan->stage->n_live ? plan->stage->live[id] : 0;
+
+      if (count > 0)
+        g_array_append_val (existing, id);
+      if (n_values != NULL)
+        *n_values += count;
+    }
+  return list_paths (plan, existing);
+}
+
+static gboolean
+find_prims (Plan *plan, GError **error)
+{
+  g_autoptr (GArray) inside = g_array_new (FALSE, FALSE, sizeof (guint64));
+
+  find_inside (plan);
+  for (guint i = 0; i < plan->inside->len; i++)
+    {
+      guint64 id = (guint64) plan->source + i;
+
+      if (plan->inside->data[i])
+        g_array_append_val (inside, id);
+    }
+  plan->prims = list_existing (plan, inside, &plan->n_values);
+  return plan->prims->n > 0 || ovs_fail (error, OVSTAGE_ERROR_NOT_FOUND,
+                                         "source: nothing exists at or below '%s' at ordinal %" G_GUINT64_FORMAT,
+                                         plan->source_text, plan->ordinal);
+}
+
+static gboolean
+version_meets (Plan *plan, const OvsVersion *version)
+{
+  for (guint32 i = 0; i < plan->prims->n; i++)
+    {
+      guint32 row = ovs_layout_find (version->layout, plan->prims->ids[i]);
+
+      if (row != OVS_INDEX_NONE && ovs_version_has_row (version, row))
+        return TRUE;
+    }
+  return FALSE;
+}
+
+/* How many of the prims have the attribute, as of the ordinal, which is above what is sealed. */
+static guint32
+count_living (Plan *plan, OvsAttr *attr)
+{
+  g_autofree guint16 *state = g_new (guint16, plan->prims->n);
+  g_autofree guint8 *above = g_new (guint8, plan->prims->n);
+  guint32 n = 0;
+
+  ovs_presence_as_of (attr, attr->token, plan->stage->prim_deletes, ovs_floors_get (&plan->stage->sealed, attr->token), plan->prims,
+                      plan->prims->n, plan->as_of, state, above);
+  for (guint32 i = 0; i < plan->prims->n; i++)
+    n += state[i] != 0;
+  return n;
+}
+
+/* Whether a prim has an attribute that is sealed, or closing, at or past the ordinal. @dropped: that is not known any more. */
+static gboolean
+lives_sealed (Plan *plan, OvsAttr *attr, gboolean *dropped)
+{
+  *dropped = FALSE;
+  if (ovs_floors_get (&plan->stage->sealed, attr->token) < plan->as_of)
+    return count_living (plan, attr) > 0;
+  for (guint c = 0; c < attr->columns->len; c++)
+    {
+      gboolean column_dropped;
+      const OvsVersion *version = ovs_column_find_version (attr->columns->pdata[c], plan->as_of, &column_dropped);
+
+      *dropped = *dropped || column_dropped;
+      if (version != NULL && version_meets (plan, version))
+        return TRUE;
+    }
+  return FALSE;
+}
+
+static guint64
+get_closing (Plan *plan, const OvsAttr *attr)
+{
+  return ovs_floors_get (ovs_op_get_closing (&plan->write->op), attr->token);
+}
+
+static gboolean
+fail_floor (Plan *plan, const OvsAttr *attr, GError **error)
+{
+  return ovs_fail (error, OVSTAGE_ERROR_WRITE_FLOOR_VIOLATION,
+                   "ordinal is %" G_GUINT64_FORMAT ", expected above the write floor of '%s', %" G_GUINT64_FORMAT, plan->ordinal,
+                   ovs_stage_name (plan->stage, attr->token), get_closing (plan, attr));
+}
+
+static gboolean
+check_floors (Plan *plan, GError **error)
+{
+  OvsStage *stage = plan->stage;
+  const OvsAttr *unknown = NULL;
+  guint64 n_values = 0;
+
+  for (guint i = 0; i < stage->attrs->len; i++)
+    {
+      OvsAttr *attr = stage->attrs->pdata[i];
+      gboolean dropped;
+
+      if (attr == NULL || plan->ordinal > get_closing (plan, attr))
+        continue;
+      if (lives_sealed (plan, attr, &dropped))
+        return fail_floor (plan, attr, error);
+      if (dropped)
+        unknown = attr;
+    }
+  /* What its history would tell shows in what the others do not have. */
+  for (guint i = 0; unknown != NULL && i < stage->attrs->len; i++)
+    if (stage->attrs->pdata[i] != NULL && plan->ordinal > get_closing (plan, stage->attrs->pdata[i]))
+      n_values += count_living (plan, stage->attrs->pdata[i]);
+  return unknown == NULL || n_values == plan->n_values || fail_floor (plan, unknown, error);
+}
+
+static gboolean
+fail_exists (Plan *plan, guint32 t, guint32 path, GError **error)
+{
+  g_autofree char *text = ovs_path_dict_dup_path (plan->dict, path);
+
+  return ovs_fail (error, OVSTAGE_ERROR_ALREADY_EXISTS, "targets[%u]: '%s' exists at ordinal %" G_GUINT64_FORMAT, t, text,
+                   plan->ordinal);
+}
+
+/* Neither the targets nor any path that would be written. */
+static gboolean
+check_absent (Plan *plan, GError **error)
+{
+  guint32 n = plan->prims->n;
+  gboolean has_source = ovs_path_list_index_of (plan->prims, plan->source) != OVS_INDEX_NONE;
+
+  for (guint32 t = 0; t < plan->n_targets; t++)
+    {
+      g_autoptr (GArray) ids = g_array_sized_new (FALSE, FALSE, sizeof (guint64), n + 1);
+      OvstagePathList *existing;
+      guint64 id = plan->targets[t];
+      guint32 found;
+
+      if (!has_source)
+        g_array_append_val (ids, id);
+      for (guint32 i = 0; i < n; i++)
+        {
+          id = plan->copies[(gsize) t * n + i];
+          g_array_append_val (ids, id);
+        }
+      existing = list_existing (plan, ids, NULL);
+      found = existing->n > 0 ? existing->ids[0] : OVS_ID_NONE;
+      ovs_path_list_unref (existing);
+      if (found != OVS_ID_NONE)
+        return fail_exists (plan, t, found, error);
+    }
+  return TRUE;
+}
+
+/* Bookings */
+
+static OvstagePathList *
+list_copies (Plan *plan, const guint32 *entries, guint32 n)
+{
+  g_autoptr (GArray) ids = NULL;
+  OvstagePathList *list;
+
+  if (n == plan->prims->n && plan->all_copies != NULL)
+    return ovs_path_list_ref (plan->all_copies);
+  ids = g_array_sized_new (FALSE, FALSE, sizeof (guint64), plan->n_targets * n);
+  for (guint32 t = 0; t < plan->n_targets; t++)
+    for (guint32 i = 0; i < n; i++)
+      {
+        guint64 id = plan->copies[(gsize) t * plan->prims->n + entries[i]];
+
+        g_array_append_val (ids, id);
+      }
+  list = list_paths (plan, ids);
+  if (n == plan->prims->n)
+    plan->all_copies = ovs_path_list_ref (list);
+  return list;
+}
+
+/* The rows of a version, and for each copy the row that it has. */
+static OvstageWriteData *
+new_data (Plan *plan, const OvsVersion *version, const guint32 *rows, guint32 n)
+{
+  g_autofree guint32 *map = g_new (guint32, (gsize) plan->n_targets * n);
+  gint64 n_rows = version->n_rows;
+  g_autoptr (OvstageTensor) tensor = ovs_tensor_new (version->schema.dtype, OVS_DEVICE_CPU, 0, 1, &n_rows, NULL, version->values->data,
+                                                     OVS_TENSOR_READ_ONLY, (GDestroyNotify) ovs_buffer_unref,
+                                                     ovs_buffer_ref (version->values));
+  OvstageWriteData *data = ovs_payload_new (tensor);
+
+  for (guint32 t = 0; t < plan->n_targets; t++)
+    for (guint32 i = 0; i < n; i++)
+      map[(gsize) t * n + i] = rows[i];
+  ovs_payload_set_index_map (data, map, (gsize) plan->n_targets * n);
+  data->semantic = version->schema.semantic;
+  return data;
+}
+
+/* Tells whether prims stand in the version. */
+static gboolean
+add_booking (Plan *plan, guint32 token, const OvsVersion *version, gboolean *found, GError **error)
+{
+  g_autofree guint32 *rows = g_new (guint32, plan->prims->n);
+  g_autofree guint32 *entries = g_new (guint32, plan->prims->n);
+  OvsAttributeWrite entry = { .attribute = token };
+  OvsQuery *query;
+  OvsBooking booking;
+  guint32 n = 0;
+
+  for (guint32 i = 0; i < plan->prims->n; i++)
+    {
+      guint32 row = ovs_layout_find (version->layout, plan->prims->ids[i]);
+
+      if (row == OVS_INDEX_NONE || !ovs_version_has_row (version, row))
+        continue;
+      rows[n] = row;
+      entries[n++] = i;
+    }
+  *found = n > 0;
+  if (n == 0)
+    return TRUE;
+
+  query = g_new0 (OvsQuery, 1);
+  query->list = list_copies (plan, entries, n);
+  g_ptr_array_add (plan->queries, query);
+  entry.data = new_data (plan, version, rows, n);
+  g_ptr_array_add (plan->clone->datas, entry.data);
+  if (!ovs_payload_resolve (entry.data, query->list->n, &booking.rows, error))
+    return FALSE;
+  ovs_booking_begin (&booking, plan->write, query, &entry, OVSTAGE_PRIM_MODE_UPSERT);
+  booking.entry = plan->bookings->len;
+  plan->bytes += ovs_booking_get_bytes (&booking);
+  g_array_append_val (plan->bookings, booking);
+  return TRUE;
+}
+
+/* Some prim has or had a row. */
+static gboolean
+may_live (Plan *plan, const OvsAttr *attr)
+{
+  for (guint c = 0; c < attr->columns->len; c++)
+    {
+      const OvsColumn *column = attr->columns->pdata[c];
+
+      for (guint32 i = 0; i < plan->prims->n; i++)
+        if (ovs_layout_find (column->layout, plan->prims->ids[i]) != OVS_INDEX_NONE)
+          return TRUE;
+    }
+  return FALSE;
+}
+
+static gboolean
+add_attribute (Plan *plan, OvsAttr *attr, gboolean *found, GError **error)
+{
+  OvsPeek *peek = ovs_stage_peek (plan->stage, attr, plan->ordinal, error);
+
+  *found = FALSE;
+  if (peek == NULL)
+    return FALSE;
+  for (guint i = 0; i < ovs_peek_get_n_versions (peek); i++)
+    {
+      gboolean stands;
+
+      if (!add_booking (plan, attr->token, ovs_peek_get_version (peek, i), &stands, error))
+        {
+          ovs_peek_free (peek);
+          return FALSE;
+        }
+      *found = *found || stands;
+    }
+  if (!*found)
+    {
+      ovs_peek_free (peek);
+      return TRUE;
+    }
+  plan->bytes += ovs_peek_get_work (peek);
+  g_ptr_array_add (plan->clone->peeks, peek);
+  return TRUE;
+}
+
+static gboolean
+add_attributes (Plan *plan, GError **error)
+{
+  OvsStage *stage = plan->stage;
+  guint n = 0;
+
+  for (guint i = 0; i < stage->attrs->len; i++)
+    n += stage->attrs->pdata[i] != NULL;
+  plan->write->attributes = g_new (guint32, n);
+  for (guint i = 0; i < stage->attrs->len; i++)
+    {
+      OvsAttr *attr = stage->attrs->pdata[i];
+      gboolean found;
+
+      if (attr == NULL || plan->ordinal <= get_closing (plan, attr) || !may_live (plan, attr))
+        continue;
+      if (!add_attribute (plan, attr, &found, error))
+        return FALSE;
+      if (found)
+        plan->write->attributes[plan->write->n_attributes++] = attr->token;
+    }
+  return TRUE;
+}
+
+static void
+run_peeks (OvsClone *clone)
+{
+  for (guint i = 0; i < clone->peeks->len; i++)
+    ovs_peek_run (clone->peeks->pdata[i]);
+}
+
+/* Stage lock held. Tells whether the bytes are still to be moved: the operation is pending then. */
+static gboolean
+book (Plan *plan, GError **error)
+{
+  OvsStage *stage = plan->stage;
+  OvsWrite *write = plan->write;
+  OvsBooking *bookings;
+  gboolean locked;
+
+  plan->as_of = MAX (plan->ordinal, ovs_floors_get_global (&stage->sealed));
+  plan->settled = is_settled (stage, plan->as_of);
+  if (!find_prims (plan, error) || !check_floors (plan, error) || !name_copies (plan, error) || !check_absent (plan, error) ||
+      !add_attributes (plan, error))
+    return FALSE;
+
+  bookings = (OvsBooking *) plan->bookings->data;
+  for (gsize i = 0; i < write->n_attributes; i++)
+    ovs_op_add_peek_deps (&write->op, write->attributes[i], plan->ordinal);
+  locked = write->op.n_deps == 0 && plan->bytes <= OVS_LOCKED_LIMIT && (ovs_debug_flags () & OVS_DEBUG_ASYNC) == 0;
+  if (locked)
+    run_peeks (plan->clone);
+  for (guint i = 0; i < plan->bookings->len; i++)
+    bookings[i].locked = locked;
+  if (!ovs_bookings_book (bookings, plan->bookings->len, 1, write, NULL, error))
+    {
+      if (write->op.deps != NULL)
+        ovs_op_drop_deps (&write->op);
+      return FALSE;
+    }
+  plan->clone->transfers = ovs_bookings_take_transfers (bookings, plan->bookings->len);
+  if (locked)
+    {
+      ovs_transfers_run (g_steal_pointer (&plan->clone->transfers));
+      return FALSE;
+    }
+  write->clone = g_steal_pointer (&plan->clone);
+  write->op.booked = TRUE;
+  write->op.begun = write->op.n_deps == 0;
+  if (!write->op.pending)
+    ovs_op_set_pending (&write->op);
+  return TRUE;
+}
+
+static void
+book_blocked (OvsOp *op, GQueue *ready)
+{
+  OvsBlocked *blocked;
+  gboolean moves = FALSE, begun;
+  GError *error = NULL;
+
+  ovs_stage_lock (op->stage);
+  if (ovs_op_check_blocked (op, &error))
+    moves = book (op->blocked->data, &error);
+  blocked = ovs_op_unblock (op, ready);
+  begun = op->begun;
+  if (!moves)
+    ovs_op_unset_pending (op, error, ready);
+  ovs_stage_unlock (op->stage);
+
+  if (!moves)
+    ovs_op_end (op);
+  else if (begun)
+    ovs_clone_run ((OvsWrite *) op);
+  ovs_blocked_free (blocked);
+}
+
+void
+ovs_clone_run (OvsWrite *write)
+{
+  OvsStage *stage = write->op.stage;
+  OvsClone *clone = g_steal_pointer (&write->clone);
+  OvsTransfer *transfers = g_steal_pointer (&clone->transfers);
+
+  run_peeks (clone);
+  if ((ovs_debug_flags () & OVS_DEBUG_ASYNC) != 0 ||
+      (ovs_transfers_get_work (transfers) > stage->config.caller_limit && ovs_workers_get_n_threads (stage->workers) > 1))
+    {
+      ovs_transfers_push (transfers, write); /* holds what it needs */
+      clone_free (clone);
+      return;
+    }
+  ovs_transfers_run (transfers);
+  clone_free (clone);
+  ovs_write_end (write);
+}
+
+OvsOp *
+ovs_stage_clone (OvsStage *stage, const char *source, const char *const *targets, gsize n, guint64 ordinal)
+{
+  OvsWrite *write = ovs_write_new (stage, ordinal, 0);
+  OvsFootprint footprint = { .changes = TRUE, .ordinal = ordinal, .whole = TRUE, .asks = TRUE, .asks_at = ordinal };
+  Plan *plan = plan_new (write, source);
+  gboolean blocked = FALSE, moves = FALSE, begun = FALSE;
+  GQueue ready = G_QUEUE_INIT;
+  GError *error = NULL;
+
+  if (!resolve_paths (plan, targets, n, &error))
+    {
+      plan_free (plan);
+      return ovs_op_end_new (&write->op, error);
+    }
+  find_inside (plan); /* most of it, so that little is left to do under the lock */
+
+  ovs_stage_lock (stage);
+  if (!ovs_stage_check_open (stage, &error))
+    ;
+  else if (n == 0)
+    ovs_op_book (&write->op);
+  else if (ovs_op_must_block (&write->op, NULL, &footprint))
+    blocked = ovs_op_block (&write->op, NULL, &footprint, book_blocked, g_steal_pointer (&plan), plan_free, &ready, &error);
+  else
+    {
+      moves = book (plan, &error);
+      begun = write->op.begun;
+    }
+  ovs_stage_unlock (stage);
+
+  g_clear_pointer (&plan, plan_free);
+  ovs_ops_run (&ready);
+  if (moves && begun)
+    ovs_clone_run (write);
+  return moves || blocked ? &write->op : ovs_op_end_new (&write->op, error);
+}
