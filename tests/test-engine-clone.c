@@ -203,6 +203,189 @@ test_written_again (void)
   scene_clear (&scene);
 }
 
+/* --- arrays --- */
+
+static void
+write_arrays (Scene *scene, const char *paths, guint64 attribute, guint64 ordinal, const char *values)
+{
+  OvsOp *query = query_paths_or_fail (scene->stage, paths);
+
+  write_or_fail (scene, query, attribute, ordinal, payload_arrays (values));
+  ovs_op_unref (query);
+}
+
+static void
+test_arrays (void)
+{
+  Scene scene;
+
+  scene_init (&scene, 1);
+  write_arrays (&scene, "/S /S/A /S/B /T", scene.a, 1, "1,2,3 . 4 9,9");
+  write_paths (&scene, "/S/A /S/C", scene.b, 1, "5 6");
+  seal_or_fail (&scene, 1);
+  write_arrays (&scene, "/S/B", scene.a, 2, "7,8");
+  clone_or_fail (&scene, "/S", "/X /Y", 3);
+  write_arrays (&scene, "/X/A /S", scene.a, 3, "1,1 2");
+  delete_paths (&scene, "/S", NO_TOKENS, 4);
+  seal_or_fail (&scene, 4);
+  assert_paths (&scene, "/X /X/A /X/B /X/C /Y /Y/A /Y/B /S/B", scene.a, 4, "1,2,3 1,1 7,8 - 1,2,3 . 7,8 7,8");
+  assert_paths (&scene, "/X/A /X/C /Y/A /Y/C", scene.b, 4, "5 6 5 6");
+  scene_clear (&scene);
+}
+
+/* Elements are not copied where the source keeps them anyway; a few rows of a large buffer are. */
+static void
+test_arrays_shared (void)
+{
+  Scene scene;
+  OvsOp *query;
+  OvstageReadGroup *group;
+  OvstageTensor *row[4];
+  g_autofree float *values = g_new0 (float, 100000);
+  guint64 offsets[] = { 0, 99990, 100000 };
+  gint64 n = 100000;
+  OvstageTensor *tensor = ovs_tensor_new (float32, OVS_DEVICE_CPU, 0, 1, &n, NULL, values, 0, NULL, NULL);
+
+  scene_init (&scene, 1);
+  query = query_paths_or_fail (scene.stage, "/S/large /T/small");
+  write_or_fail (&scene, query, scene.a, 1, ovs_payload_new_ragged (tensor, offsets, 2, FALSE));
+  ovs_op_unref (query);
+  clone_or_fail (&scene, "/S", "/X", 2);
+  clone_or_fail (&scene, "/T", "/Y", 2);
+  seal_or_fail (&scene, 2);
+  query = query_paths_or_fail (scene.stage, "/S/large /T/small /X/large /Y/small");
+  group = only_group_or_fail (&scene, query, scene.a, 2);
+  for (guint i = 0; i < 4; i++)
+    row[i] = ovs_read_group_ref_tensor (group, i);
+  g_assert_true (row[0]->data == row[2]->data);
+  g_assert_cmpint (row[2]->shape[0], ==, 99990);
+  g_assert_true (row[1]->data != row[3]->data);
+  g_assert_cmpint (row[3]->shape[0], ==, 10);
+  for (guint i = 0; i < 4; i++)
+    ovs_tensor_unref (row[i]);
+  ovs_read_group_unref (group);
+  ovs_op_unref (query);
+  ovs_tensor_unref (tensor);
+  scene_clear (&scene);
+}
+
+static guint64
+path_or_fail (Scene *scene, const char *path)
+{
+  g_autoptr (GError) error = NULL;
+  guint64 id = ovs_path_dict_intern_path (ovs_stage_get_dict (scene->stage), path, -1, &error);
+
+  g_assert_no_error (error);
+  return id;
+}
+
+/* Arrays of ids: those of the paths in @text, separated by commas, rows by spaces. "7" is the number. */
+static OvstageWriteData *
+payload_ids (Scene *scene, OvstageDataType dtype, OvstageSemantic semantic, const char *text)
+{
+  g_auto (GStrv) words = g_strsplit (text, " ", -1);
+  g_autoptr (GPtrArray) tensors = g_ptr_array_new_with_free_func ((GDestroyNotify) ovs_tensor_unref);
+
+  for (guint i = 0; words[i] != NULL; i++)
+    {
+      g_auto (GStrv) names = g_strsplit (words[i], ",", -1);
+      gint64 n = g_strv_length (names) / dtype.lanes;
+      guint64 *ids = g_new0 (guint64, g_strv_length (names));
+
+      for (guint j = 0; names[j] != NULL; j++)
+        ids[j] = names[j][0] == '/' ? path_or_fail (scene, names[j]) : g_ascii_strtoull (names[j], NULL, 10);
+      g_ptr_array_add (tensors, ovs_tensor_new (dtype, OVS_DEVICE_CPU, 0, 1, &n, NULL, ids, 0, g_free, ids));
+    }
+  return with_semantic (ovs_payload_new_rows ((OvstageTensor *const *) tensors->pdata, tensors->len, FALSE), semantic);
+}
+
+/* The ids of one prim, as payload_ids() takes them. */
+static void
+assert_ids (Scene *scene, const char *path, guint64 attribute, const char *expected)
+{
+  OvsOp *query = query_paths_or_fail (scene->stage, path);
+  OvstageReadGroup *group = only_group_or_fail (scene, query, attribute, OVSTAGE_ORDINAL_NEWEST);
+  OvstageTensor *tensor = ovs_read_group_ref_tensor (group, 0);
+  GString *text = g_string_new (NULL);
+
+  for (gint64 i = 0; i < tensor->shape[0] * group->dtype.lanes; i++)
+    {
+      guint64 id = ((const guint64 *) tensor->data)[i];
+      g_autofree char *name = ovs_path_dict_dup_path (ovs_stage_get_dict (scene->stage), id);
+
+      if (i % group->dtype.lanes == 1 || name == NULL)
+        g_string_append_printf (text, ",%" G_GUINT64_FORMAT, id);
+      else
+        g_string_append_printf (text, "%s%s", i > 0 ? "," : "", name);
+    }
+  g_assert_cmpstr (text->str, ==, expected);
+  g_string_free (text, TRUE);
+  ovs_tensor_unref (tensor);
+  ovs_read_group_unref (group);
+  ovs_op_unref (query);
+}
+
+/* Ids of paths inside the source are rebased; those beside it, those that only look like it, and other numbers are not. */
+static void
+test_rebased (void)
+{
+  OvstageDataType uint64x2 = { OVS_CODE_UINT, 64, 2 };
+  Scene scene;
+  OvsOp *query;
+
+  scene_init (&scene, 1);
+  path_or_fail (&scene, "/S/not/yet");
+  query = query_paths_or_fail (scene.stage, "/S /S/A /S/B");
+  write_or_fail (&scene, query, scene.a, 1,
+                 payload_ids (&scene, uint64x1, OVSTAGE_SEMANTIC_RELATIONSHIP_PATH_ID, "/S/A,/Sx,/,/S,/S/not/yet,4000000000 /T /S/B,/S/A"));
+  ovs_op_unref (query);
+  query = query_paths_or_fail (scene.stage, "/S/A");
+  write_or_fail (&scene, query, scene.b, 1,
+                 payload_ids (&scene, uint64x2, OVSTAGE_SEMANTIC_CONNECTION_PATH_ID, "/S/B,3,/T,/S/A,/S,/S"));
+  write_or_fail (&scene, query, scene.c, 1, payload_ids (&scene, uint64x1, OVSTAGE_SEMANTIC_NONE, "/S/B"));
+  ovs_op_unref (query);
+  clone_or_fail (&scene, "/S", "/X /Y/Z", 1);
+  seal_or_fail (&scene, 1);
+  assert_ids (&scene, "/X", scene.a, "/X/A,/Sx,/,/X,/X/not/yet,4000000000");
+  assert_ids (&scene, "/Y/Z", scene.a, "/Y/Z/A,/Sx,/,/Y/Z,/Y/Z/not/yet,4000000000");
+  assert_ids (&scene, "/X/A", scene.a, "/T");
+  assert_ids (&scene, "/X/B", scene.a, "/X/B,/X/A");
+  assert_ids (&scene, "/S", scene.a, "/S/A,/Sx,/,/S,/S/not/yet,4000000000");
+  {
+    g_autofree char *ids = g_strdup_printf ("/Y/Z/B,3,/T,%" G_GUINT64_FORMAT ",/Y/Z,%" G_GUINT64_FORMAT, path_or_fail (&scene, "/S/A"),
+                                            path_or_fail (&scene, "/S"));
+
+    assert_ids (&scene, "/Y/Z/A", scene.b, ids);
+  }
+  assert_ids (&scene, "/X/A", scene.c, "/S/B");
+  scene_clear (&scene);
+}
+
+static void
+test_arrays_in_flight (void)
+{
+  Scene scene;
+  OvsOp *source, *ops[4];
+
+  scene_init_paused (&scene, 1);
+  source = query_paths_or_fail (scene.stage, "/S /S/A");
+  ops[0] = write_payload (&scene, source, scene.a, 1, payload_arrays ("1,2 3"));
+  ops[1] = write_payload (&scene, source, scene.b, 1,
+                          payload_ids (&scene, uint64x1, OVSTAGE_SEMANTIC_RELATIONSHIP_PATH_ID, "/S/A /S,/S"));
+  ops[2] = copy (&scene, "/S", "/X /Y", 1);
+  ops[3] = copy (&scene, "/Y", "/Z", 1);
+  g_assert_false (ovs_op_is_done (ops[2]));
+  scene_resume (&scene);
+  for (guint i = 0; i < 4; i++)
+    assert_ok (ops[i]);
+  seal_or_fail (&scene, 1);
+  assert_paths (&scene, "/X /X/A /Y /Z /Z/A", scene.a, 1, "1,2 3 1,2 1,2 3");
+  assert_ids (&scene, "/X", scene.b, "/X/A");
+  assert_ids (&scene, "/Z/A", scene.b, "/Z,/Z");
+  ovs_op_unref (source);
+  scene_clear (&scene);
+}
+
 /* --- as of when --- */
 
 static void
@@ -484,7 +667,9 @@ test_out_of_memory (void)
       scene_init_plain (&scene, 1);
       write_paths (&scene, "/S /S/A /S/B", scene.a, 1, "1 2 3");
       write_paths (&scene, "/S/A", scene.b, 1, "4");
+      write_arrays (&scene, "/S/B", scene.c, 1, "5,6");
       seal_or_fail (&scene, 1);
+      write_arrays (&scene, "/S", scene.c, 2, "7");
       write_paths (&scene, "/S/A", scene.a, 2, "5");
       ovs_pool_fail_after (scene.stage->pool, after);
       {
@@ -507,6 +692,7 @@ test_out_of_memory (void)
       seal_or_fail (&scene, 3);
       assert_paths (&scene, "/X /X/A /X/B /Y /Y/A /Y/B", scene.a, 3, "1 5 3 1 5 3");
       assert_paths (&scene, "/X/A /Y/A", scene.b, 3, "4 4");
+      assert_paths (&scene, "/X /Y/B", scene.c, 3, "7 5,6");
       scene_clear (&scene);
     }
   g_assert_cmpuint (n_failures, >, 2);
@@ -745,6 +931,10 @@ main (int argc, char **argv)
   g_test_add_func ("/engine-clone/target-above-source", test_target_above_source);
   g_test_add_func ("/engine-clone/schemas", test_schemas);
   g_test_add_func ("/engine-clone/written-again", test_written_again);
+  g_test_add_func ("/engine-clone/arrays", test_arrays);
+  g_test_add_func ("/engine-clone/arrays-shared", test_arrays_shared);
+  g_test_add_func ("/engine-clone/rebased", test_rebased);
+  g_test_add_func ("/engine-clone/arrays-in-flight", test_arrays_in_flight);
   g_test_add_func ("/engine-clone/as-of", test_as_of);
   g_test_add_func ("/engine-clone/as-of-deletes", test_as_of_deletes);
   g_test_add_func ("/engine-clone/sealed-apart", test_sealed_apart);

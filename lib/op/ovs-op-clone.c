@@ -13,10 +13,13 @@
 
 #include "base/ovs-debug.h"
 #include "column/ovs-presence.h"
+#include "op/ovs-clone-arrays.h"
 
 struct _OvsClone
 {
+  OvsRebase *rebase;      /* (owned) */
   GPtrArray *peeks;       /* (owned) OvsPeek */
+  GPtrArray *arrays;      /* (owned) OvsCloneArrays: their rows are not there yet */
   GPtrArray *datas;       /* (owned) OvstageWriteData that the transfers borrow from */
   OvsTransfer *transfers; /* (owned) */
 };
@@ -29,11 +32,7 @@ typedef struct
   guint64 ordinal;
   guint64 as_of; /* nothing is looked up below the global floor */
   gboolean settled; /* the head tells what exists as of then */
-  char *source_text; /* (owned) */
-  guint32 source;
-  guint32 n_targets;
-  guint32 *targets;  /* (owned) */
-  GByteArray *inside; /* (owned) for each path from the source on: whether it is at or below that */
+  char *source; /* (owned) */
   OvstagePathList *prims; /* (owned) of the source's, those that exist; ids ascending */
   guint64 n_values;  /* attributes of all of them */
   guint32 *copies;   /* (owned) path of each copy of each prim: those of one target lie together */
@@ -48,8 +47,10 @@ typedef struct
 static void
 clone_free (OvsClone *clone)
 {
+  g_ptr_array_unref (clone->arrays);
   g_ptr_array_unref (clone->peeks);
   g_ptr_array_unref (clone->datas);
+  ovs_rebase_free (clone->rebase);
   g_free (clone);
 }
 
@@ -68,11 +69,12 @@ plan_new (OvsWrite *write, const char *source)
   plan->stage = write->op.stage;
   plan->dict = plan->stage->dict;
   plan->ordinal = write->ordinal;
-  plan->source_text = g_strdup (source);
-  plan->inside = g_byte_array_new ();
+  plan->source = g_strdup (source);
   plan->bookings = g_array_new (FALSE, FALSE, sizeof (OvsBooking));
   plan->queries = g_ptr_array_new_with_free_func (clear_query);
   plan->clone = g_new0 (OvsClone, 1);
+  plan->clone->rebase = ovs_rebase_new (plan->dict);
+  plan->clone->arrays = g_ptr_array_new_with_free_func ((GDestroyNotify) ovs_clone_arrays_free);
   plan->clone->peeks = g_ptr_array_new_with_free_func ((GDestroyNotify) ovs_peek_free);
   plan->clone->datas = g_ptr_array_new_with_free_func ((GDestroyNotify) ovs_payload_unref);
   plan->write = write;
@@ -91,51 +93,12 @@ plan_free (gpointer data)
   g_clear_pointer (&plan->all_copies, ovs_path_list_unref);
   g_clear_pointer (&plan->prims, ovs_path_list_unref);
   g_clear_pointer (&plan->clone, clone_free);
-  g_byte_array_unref (plan->inside);
-  g_free (plan->source_text);
-  g_free (plan->targets);
+  g_free (plan->source);
   g_free (plan->copies);
   g_free (plan);
 }
 
 /* Paths */
-
-static gboolean
-intern (Plan *plan, const char *path, guint32 *id, GError **error)
-{
-  if (path == NULL)
-    return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "it is NULL, expected a path");
-  *id = ovs_path_dict_intern_path (plan->dict, path, -1, error);
-  return *id != OVS_ID_NONE;
-}
-
-/* Targets must not repeat, or contain one another. */
-static gboolean
-check_targets (Plan *plan, const char *const *targets, GError **error)
-{
-  g_autoptr (GHashTable) entries = g_hash_table_new (NULL, NULL);
-
-  for (guint32 i = 0; i < plan->n_targets; i++)
-    {
-      gpointer key = GUINT_TO_POINTER (plan->targets[i]), before;
-
-      if (g_hash_table_lookup_extended (entries, key, NULL, &before))
-        return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "targets[%u]: '%s' is targets[%u] too", i, targets[i],
-                         GPOINTER_TO_UINT (before));
-      g_hash_table_insert (entries, key, GUINT_TO_POINTER (i));
-    }
-  for (guint32 i = 0; i < plan->n_targets; i++)
-    for (guint32 above = ovs_path_dict_get_parent (plan->dict, plan->targets[i]); above != OVS_ID_NONE;
-         above = ovs_path_dict_get_parent (plan->dict, above))
-      {
-        gpointer other;
-
-        if (g_hash_table_lookup_extended (entries, GUINT_TO_POINTER (above), NULL, &other))
-          return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "targets[%u]: '%s' is inside targets[%u], '%s'", i, targets[i],
-                           GPOINTER_TO_UINT (other), targets[GPOINTER_TO_UINT (other)]);
-      }
-  return TRUE;
-}
 
 /* Everything that needs no lock. */
 static gboolean
@@ -145,97 +108,27 @@ resolve_paths (Plan *plan, const char *const *targets, gsize n, GError **error)
     return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "targets is NULL, expected %" G_GSIZE_FORMAT " paths", n);
   if (n > G_MAXUINT32)
     return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "targets: %" G_GSIZE_FORMAT " paths, expected at most %u", n, G_MAXUINT32);
-  if (!ovs_check_ordinal (plan->ordinal, "a clone", error))
-    return FALSE;
-  if (!intern (plan, plan->source_text, &plan->source, error))
-    {
-      g_prefix_error (error, "source: ");
-      return FALSE;
-    }
-  plan->n_targets = (guint32) n;
-  plan->targets = g_new (guint32, MAX (n, 1));
-  for (guint32 i = 0; i < plan->n_targets; i++)
-    if (!intern (plan, targets[i], &plan->targets[i], error))
-      {
-        g_prefix_error (error, "targets[%u]: ", i);
-        return FALSE;
-      }
-  return check_targets (plan, targets, error);
-}
-
-/* A path has a higher id than the one above it, so one pass does. Called again, it goes on where it was. */
-static void
-find_inside (Plan *plan)
-{
-  guint32 source = plan->source, next = source + plan->inside->len, last = ovs_path_dict_get_last_path (plan->dict);
-
-  if (next > last)
-    return;
-  g_byte_array_set_size (plan->inside, last - source + 1);
-  for (guint32 path = next; path <= last; path++)
-    {
-      guint32 parent = ovs_path_dict_get_parent (plan->dict, path);
-
-      plan->inside->data[path - source] = path == source || (parent >= source && plan->inside->data[parent - source]);
-    }
-}
-
-/* A target's paths in place of the source's. */
-typedef struct
-{
-  OvsPathDict *dict;
-  guint32 source;
-  guint32 target;
-  guint32 last_parent; /* prims come in flocks */
-  guint32 last_copy;
-  GArray *names; /* (owned) */
-} Rebase;
-
-/* 0: the dictionary is full. @path is at or below the source. */
-static guint32
-rebase_path (Rebase *rebase, guint32 path)
-{
-  guint32 parent = ovs_path_dict_get_parent (rebase->dict, path), name, copy;
-
-  if (path == rebase->source)
-    return rebase->target;
-  name = ovs_path_dict_get_name (rebase->dict, path);
-  if (parent == rebase->last_parent)
-    return ovs_path_dict_intern_child (rebase->dict, rebase->last_copy, name);
-
-  rebase->last_parent = parent;
-  g_array_set_size (rebase->names, 0);
-  for (; parent != rebase->source; parent = ovs_path_dict_get_parent (rebase->dict, parent))
-    {
-      guint32 above = ovs_path_dict_get_name (rebase->dict, parent);
-
-      g_array_append_val (rebase->names, above);
-    }
-  copy = rebase->target;
-  for (guint i = rebase->names->len; i > 0 && copy != OVS_ID_NONE; i--)
-    copy = ovs_path_dict_intern_child (rebase->dict, copy, g_array_index (rebase->names, guint32, i - 1));
-  rebase->last_copy = copy;
-  return ovs_path_dict_intern_child (rebase->dict, copy, name);
+  return ovs_check_ordinal (plan->ordinal, "a clone", error) &&
+         ovs_rebase_resolve (plan->clone->rebase, plan->source, targets, n, error);
 }
 
 static gboolean
 name_copies (Plan *plan, GError **error)
 {
+  OvsRebase *rebase = plan->clone->rebase;
   guint32 n = plan->prims->n;
-  Rebase rebase = { .dict = plan->dict, .source = plan->source, .names = g_array_new (FALSE, FALSE, sizeof (guint32)) };
-  gboolean named = (guint64) plan->n_targets * n <= G_MAXUINT32;
+  gboolean named = (guint64) rebase->n_targets * n <= G_MAXUINT32;
 
-  plan->copies = named ? g_new (guint32, (gsize) plan->n_targets * n) : NULL;
-  for (guint32 t = 0; t < plan->n_targets && named; t++)
+  plan->copies = named ? g_new (guint32, (gsize) rebase->n_targets * n) : NULL;
+  for (guint32 t = 0; t < rebase->n_targets && named; t++)
     {
-      rebase.target = plan->targets[t];
-      rebase.last_parent = OVS_ID_NONE;
+      g_auto (OvsRebaseCursor) cursor = OVS_REBASE_CURSOR (t);
+
       for (guint32 i = 0; i < n && named; i++)
-        named = (plan->copies[(gsize) t * n + i] = rebase_path (&rebase, plan->prims->ids[i])) != OVS_ID_NONE;
+        named = (plan->copies[(gsize) t * n + i] = ovs_rebase_path (rebase, &cursor, plan->prims->ids[i])) != OVS_ID_NONE;
     }
-  g_array_unref (rebase.names);
   return named || ovs_fail (error, OVSTAGE_ERROR_OUT_OF_MEMORY, "clone: no room for the paths of %u targets with %u prims each",
-                            plan->n_targets, n);
+                            rebase->n_targets, n);
 }
 
 static OvstagePathList *
@@ -294,20 +187,21 @@ list_existing (Plan *plan, const GArray *ids, guint64 *n_values)
 static gboolean
 find_prims (Plan *plan, GError **error)
 {
+  OvsRebase *rebase = plan->clone->rebase;
   g_autoptr (GArray) inside = g_array_new (FALSE, FALSE, sizeof (guint64));
 
-  find_inside (plan);
-  for (guint i = 0; i < plan->inside->len; i++)
+  ovs_rebase_find_inside (rebase);
+  for (guint i = 0; i < rebase->inside->len; i++)
     {
-      guint64 id = (guint64) plan->source + i;
+      guint64 id = (guint64) rebase->source + i;
 
-      if (plan->inside->data[i])
+      if (rebase->inside->data[i])
         g_array_append_val (inside, id);
     }
   plan->prims = list_existing (plan, inside, &plan->n_values);
   return plan->prims->n > 0 || ovs_fail (error, OVSTAGE_ERROR_NOT_FOUND,
                                          "source: nothing exists at or below '%s' at ordinal %" G_GUINT64_FORMAT,
-                                         plan->source_text, plan->ordinal);
+                                         plan->source, plan->ordinal);
 }
 
 static gboolean
@@ -411,13 +305,14 @@ static gboolean
 check_absent (Plan *plan, GError **error)
 {
   guint32 n = plan->prims->n;
-  gboolean has_source = ovs_path_list_index_of (plan->prims, plan->source) != OVS_INDEX_NONE;
+  OvsRebase *rebase = plan->clone->rebase;
+  gboolean has_source = ovs_path_list_index_of (plan->prims, rebase->source) != OVS_INDEX_NONE;
 
-  for (guint32 t = 0; t < plan->n_targets; t++)
+  for (guint32 t = 0; t < rebase->n_targets; t++)
     {
       g_autoptr (GArray) ids = g_array_sized_new (FALSE, FALSE, sizeof (guint64), n + 1);
       OvstagePathList *existing;
-      guint64 id = plan->targets[t];
+      guint64 id = rebase->targets[t];
       guint32 found;
 
       if (!has_source)
@@ -446,8 +341,8 @@ list_copies (Plan *plan, const guint32 *entries, guint32 n)
 
   if (n == plan->prims->n && plan->all_copies != NULL)
     return ovs_path_list_ref (plan->all_copies);
-  ids = g_array_sized_new (FALSE, FALSE, sizeof (guint64), plan->n_targets * n);
-  for (guint32 t = 0; t < plan->n_targets; t++)
+  ids = g_array_sized_new (FALSE, FALSE, sizeof (guint64), plan->clone->rebase->n_targets * n);
+  for (guint32 t = 0; t < plan->clone->rebase->n_targets; t++)
     for (guint32 i = 0; i < n; i++)
       {
         guint64 id = plan->copies[(gsize) t * plan->prims->n + entries[i]];
@@ -464,17 +359,17 @@ list_copies (Plan *plan, const guint32 *entries, guint32 n)
 static OvstageWriteData *
 new_data (Plan *plan, const OvsVersion *version, const guint32 *rows, guint32 n)
 {
-  g_autofree guint32 *map = g_new (guint32, (gsize) plan->n_targets * n);
+  g_autofree guint32 *map = g_new (guint32, (gsize) plan->clone->rebase->n_targets * n);
   gint64 n_rows = version->n_rows;
   g_autoptr (OvstageTensor) tensor = ovs_tensor_new (version->schema.dtype, OVS_DEVICE_CPU, 0, 1, &n_rows, NULL, version->values->data,
                                                      OVS_TENSOR_READ_ONLY, (GDestroyNotify) ovs_buffer_unref,
                                                      ovs_buffer_ref (version->values));
   OvstageWriteData *data = ovs_payload_new (tensor);
 
-  for (guint32 t = 0; t < plan->n_targets; t++)
+  for (guint32 t = 0; t < plan->clone->rebase->n_targets; t++)
     for (guint32 i = 0; i < n; i++)
       map[(gsize) t * n + i] = rows[i];
-  ovs_payload_set_index_map (data, map, (gsize) plan->n_targets * n);
+  ovs_payload_set_index_map (data, map, (gsize) plan->clone->rebase->n_targets * n);
   data->semantic = version->schema.semantic;
   return data;
 }
@@ -486,6 +381,7 @@ add_booking (Plan *plan, guint32 token, const OvsVersion *version, gboolean *fou
   g_autofree guint32 *rows = g_new (guint32, plan->prims->n);
   g_autofree guint32 *entries = g_new (guint32, plan->prims->n);
   OvsAttributeWrite entry = { .attribute = token };
+  OvsCloneArrays *arrays = NULL;
   OvsQuery *query;
   OvsBooking booking;
   guint32 n = 0;
@@ -506,11 +402,24 @@ add_booking (Plan *plan, guint32 token, const OvsVersion *version, gboolean *fou
   query = g_new0 (OvsQuery, 1);
   query->list = list_copies (plan, entries, n);
   g_ptr_array_add (plan->queries, query);
-  entry.data = new_data (plan, version, rows, n);
+  if (version->schema.is_array)
+    {
+      arrays = ovs_clone_arrays_new (plan->stage->pool, version, rows, n, plan->clone->rebase->n_targets, &entry.data);
+      if (arrays == NULL)
+        return ovs_fail (error, OVSTAGE_ERROR_OUT_OF_MEMORY, "no memory for %u rows of arrays", query->list->n);
+      g_ptr_array_add (plan->clone->arrays, arrays);
+    }
+  else
+    entry.data = new_data (plan, version, rows, n);
   g_ptr_array_add (plan->clone->datas, entry.data);
   if (!ovs_payload_resolve (entry.data, query->list->n, &booking.rows, error))
     return FALSE;
   ovs_booking_begin (&booking, plan->write, query, &entry, OVSTAGE_PRIM_MODE_UPSERT);
+  if (arrays != NULL)
+    {
+      booking.schema = version->schema;
+      booking.rows.arrays = ovs_arrays_ref (arrays->arrays);
+    }
   booking.entry = plan->bookings->len;
   plan->bytes += ovs_booking_get_bytes (&booking);
   g_array_append_val (plan->bookings, booking);
@@ -586,10 +495,12 @@ add_attributes (Plan *plan, GError **error)
 }
 
 static void
-run_peeks (OvsClone *clone)
+make_sources (OvsClone *clone, OvsPool *pool)
 {
   for (guint i = 0; i < clone->peeks->len; i++)
     ovs_peek_run (clone->peeks->pdata[i]);
+  for (guint i = 0; i < clone->arrays->len; i++)
+    ovs_clone_arrays_fill (clone->arrays->pdata[i], clone->rebase, pool);
 }
 
 /* Stage lock held. Tells whether the bytes are still to be moved: the operation is pending then. */
@@ -610,9 +521,10 @@ book (Plan *plan, GError **error)
   bookings = (OvsBooking *) plan->bookings->data;
   for (gsize i = 0; i < write->n_attributes; i++)
     ovs_op_add_peek_deps (&write->op, write->attributes[i], plan->ordinal);
-  locked = write->op.n_deps == 0 && plan->bytes <= OVS_LOCKED_LIMIT && (ovs_debug_flags () & OVS_DEBUG_ASYNC) == 0;
+  /* How long the rows of arrays are is seen later. */
+  locked = write->op.n_deps == 0 && plan->clone->arrays->len == 0 && plan->bytes <= OVS_LOCKED_LIMIT && (ovs_debug_flags () & OVS_DEBUG_ASYNC) == 0;
   if (locked)
-    run_peeks (plan->clone);
+    make_sources (plan->clone, stage->pool);
   for (guint i = 0; i < plan->bookings->len; i++)
     bookings[i].locked = locked;
   if (!ovs_bookings_book (bookings, plan->bookings->len, 1, write, NULL, error))
@@ -665,7 +577,7 @@ ovs_clone_run (OvsWrite *write)
   OvsClone *clone = g_steal_pointer (&write->clone);
   OvsTransfer *transfers = g_steal_pointer (&clone->transfers);
 
-  run_peeks (clone);
+  make_sources (clone, stage->pool);
   if ((ovs_debug_flags () & OVS_DEBUG_ASYNC) != 0 ||
       (ovs_transfers_get_work (transfers) > stage->config.caller_limit && ovs_workers_get_n_threads (stage->workers) > 1))
     {
@@ -693,7 +605,7 @@ ovs_stage_clone (OvsStage *stage, const char *source, const char *const *targets
       plan_free (plan);
       return ovs_op_end_new (&write->op, error);
     }
-  find_inside (plan); /* most of it, so that little is left to do under the lock */
+  ovs_rebase_find_inside (plan->clone->rebase); /* most of it, so that little is left to do under the lock */
 
   ovs_stage_lock (stage);
   if (!ovs_stage_check_open (stage, &error))
