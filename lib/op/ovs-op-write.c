@@ -547,7 +547,7 @@ ovs_stage_write_batch (OvsStage *stage, OvsOp *query, const OvsAttributeWrite *e
 OvsOp *
 ovs_stage_accept (OvsStage *stage)
 {
-  OvsOp *op = ovs_op_new (stage, OVS_OP_WRITE, sizeof (OvsWrite));
+  OvsOp *op = &ovs_write_new (stage, 0, 0)->op;
   GError *error = NULL;
 
   ovs_stage_lock (stage);
