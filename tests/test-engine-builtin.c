@@ -120,6 +120,143 @@ test_parent (void)
   tree_clear (&tree);
 }
 
+/* For each prim of the query, "path:" and its children, or "path-" where it has no row. */
+static void
+assert_children (Tree *tree, const char *expected)
+{
+  guint64 token = token_or_fail (tree->scene.stage, "usd-children");
+  OvsOp *read = read_or_fail (&tree->scene, tree->query, &token, 1, 0);
+  OvstageReadGroup *group = next_group_or_fail (read);
+  OvstagePathList *list = ovs_query_get_list (tree->query);
+  OvsPathDict *dict = ovs_stage_get_dict (tree->scene.stage);
+  GString *text = g_string_new (NULL);
+  guint32 next = 0;
+
+  for (guint32 entry = 0; entry < list->n; entry++)
+    {
+      g_autofree char *path = ovs_path_dict_dup_path (dict, list->ids[entry]);
+      gboolean has_row = group != NULL && next < group->prim_count && ovs_read_group_prim_index (group, next) == entry;
+      OvstageTensor *row = NULL;
+
+      g_string_append_printf (text, "%s%s%s", entry > 0 ? " " : "", path, has_row ? ":" : "-");
+      if (!has_row)
+        continue;
+      row = ovs_read_group_ref_tensor (group, ovs_read_group_data_row (group, next++));
+      for (gint64 i = 0; i < row->shape[0]; i++)
+        {
+          g_autofree char *child = ovs_path_dict_dup_path (dict, ((const guint64 *) row->data)[i]);
+
+          g_string_append_printf (text, "%s%s", i > 0 ? "," : "", child);
+        }
+      ovs_tensor_unref (row);
+    }
+  g_assert_cmpstr (text->str, ==, expected);
+  g_string_free (text, TRUE);
+  if (group != NULL)
+    {
+      g_assert_true (group->is_array);
+      g_assert_true (ovs_dtype_equal (group->dtype, uint64x1));
+      g_assert_cmpint (group->semantic, ==, OVSTAGE_SEMANTIC_NONE);
+      g_assert_cmpuint (group->n_tensors, ==, group->prim_count);
+      g_assert_cmpuint (group->ordinal, ==, 0);
+      ovs_read_group_unref (group);
+    }
+  ovs_op_unref (read);
+}
+
+/* Those one level below that exist, in the order of their ids, however they come and go. */
+static void
+test_children (void)
+{
+  Tree tree;
+
+  tree_init (&tree);
+  assert_children (&tree, "/- /World- /World/A- /World/B- /World/A/C-");
+  write_paths (&tree.scene, "/World/B / /World/A/C", tree.scene.a, 1);
+  assert_children (&tree, "/: /World- /World/A- /World/B: /World/A/C:");
+  write_paths (&tree.scene, "/World/A /World /Other /World/B/D", tree.scene.a, 1);
+  assert_children (&tree, "/:/World,/Other /World:/World/A,/World/B /World/A:/World/A/C /World/B:/World/B/D /World/A/C:");
+  delete_paths (&tree.scene, "/World/A /World/B/D", 2);
+  assert_children (&tree, "/:/World,/Other /World:/World/B /World/A- /World/B: /World/A/C:");
+  delete_paths (&tree.scene, "/World", 2);
+  write_paths (&tree.scene, "/World/A", tree.scene.b, 2);
+  assert_children (&tree, "/:/Other /World- /World/A:/World/A/C /World/B: /World/A/C:");
+  write_paths (&tree.scene, "/World", tree.scene.b, 3);
+  assert_children (&tree, "/:/World,/Other /World:/World/A,/World/B /World/A:/World/A/C /World/B: /World/A/C:");
+  tree_clear (&tree);
+}
+
+/* Against each prim's parent, over many that come and go. */
+static void
+test_children_random (void)
+{
+  Scene scene;
+  GString *paths = g_string_new ("/p");
+  g_autoptr (GRand) rand = g_rand_new_with_seed ((guint32) g_test_rand_int ());
+  guint64 token;
+  OvsOp *all;
+  OvstagePathList *list;
+  guint64 ordinal = 1;
+
+  scene_init (&scene, 1);
+  token = token_or_fail (scene.stage, "usd-children");
+  for (guint i = 0; i < 200; i++)
+    g_string_append_printf (paths, " /p/%u%s%u", i % 14, i % 3 == 0 ? "/x/" : i % 3 == 1 ? "/" : "", i);
+  all = query_paths_or_fail (scene.stage, paths->str);
+  list = ovs_query_get_list (all);
+  for (guint round = 0; round < 30; round++)
+    {
+      g_autoptr (GArray) some = g_array_new (FALSE, FALSE, sizeof (guint64));
+      g_autoptr (GHashTable) found = g_hash_table_new (NULL, NULL);
+      OvstagePathList *picked;
+      OvstageReadGroup *group;
+      OvsOp *query;
+      guint n = 0, n_found = 0;
+
+      for (guint32 i = 0; i < list->n; i++)
+        {
+          guint64 id = list->ids[i];
+
+          if (g_rand_int_range (rand, 0, 3) == 0)
+            g_array_append_val (some, id);
+        }
+      picked = ovs_path_list_new (ovs_stage_get_dict (scene.stage), (const guint64 *) some->data, some->len, NULL);
+      query = ovs_stage_query_list (scene.stage, picked);
+      if (round % 2 == 0)
+        write_or_fail (&scene, query, scene.a, ordinal, payload_fill (float32, picked->n, 1));
+      else
+        assert_ok (ovs_stage_delete (scene.stage, query, NO_TOKENS, ordinal));
+      ovs_op_unref (query);
+      ovs_path_list_unref (picked);
+      seal_or_fail (&scene, ordinal++);
+
+      group = only_group_or_fail (&scene, all, token, 0);
+      for (guint32 i = 0; i < group->prim_count; i++)
+        {
+          OvstageTensor *row = ovs_read_group_ref_tensor (group, i);
+
+          for (gint64 c = 0; c < row->shape[0]; c++)
+            {
+              guint32 child = (guint32) ((const guint64 *) row->data)[c];
+
+              g_assert_cmpuint (ovs_path_dict_get_parent (ovs_stage_get_dict (scene.stage), child), ==,
+                                list->ids[ovs_read_group_prim_index (group, i)]);
+              g_assert_true (g_hash_table_add (found, GUINT_TO_POINTER (child)));
+              n_found++;
+            }
+          ovs_tensor_unref (row);
+        }
+      ovs_read_group_unref (group);
+      for (guint32 i = 0; i < list->n; i++)
+        n += ovs_stage_has_prim (scene.stage, list->ids[i]) &&
+             ovs_stage_has_prim (scene.stage, ovs_path_dict_get_parent (ovs_stage_get_dict (scene.stage), list->ids[i]));
+      g_assert_cmpuint (n_found, ==, n);
+    }
+  g_string_free (paths, TRUE);
+  ovs_op_unref (all);
+  scene_clear (&scene);
+}
+
 /* A prim that has lost one of its attributes is there, one that has lost all is not. */
 static void
 test_deleted (void)
@@ -368,11 +505,18 @@ static void
 test_out_of_memory (void)
 {
   Tree tree;
+  guint64 wanted;
 
   tree_init (&tree);
   write_paths (&tree.scene, "/World", tree.scene.a, 1);
   ovs_pool_fail_after (tree.scene.stage->pool, 0);
   assert_refused (&tree.scene, read_at (&tree.scene, tree.query, &tree.path, 1, 0), OVSTAGE_ERROR_OUT_OF_MEMORY, "8 bytes", "usd-path");
+  wanted = token_or_fail (tree.scene.stage, "usd-children");
+  for (gint after = 0; after < 2; after++)
+    {
+      ovs_pool_fail_after (tree.scene.stage->pool, after);
+      assert_refused (&tree.scene, read_at (&tree.scene, tree.query, &wanted, 1, 0), OVSTAGE_ERROR_OUT_OF_MEMORY, "usd-children");
+    }
   assert_paths (&tree.scene, tree.query, tree.path, 0, "- /World - - -");
   tree_clear (&tree);
 }
@@ -383,6 +527,8 @@ main (int argc, char **argv)
   g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/engine-builtin/path", test_path);
   g_test_add_func ("/engine-builtin/parent", test_parent);
+  g_test_add_func ("/engine-builtin/children", test_children);
+  g_test_add_func ("/engine-builtin/children-random", test_children_random);
   g_test_add_func ("/engine-builtin/deleted", test_deleted);
   g_test_add_func ("/engine-builtin/newest", test_newest);
   g_test_add_func ("/engine-builtin/group", test_group);

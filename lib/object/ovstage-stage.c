@@ -897,9 +897,10 @@ ovstage_stage_map_attribute (OvstageStage *self,
  * submitted later, so that it need not be preceded by a wait. Unknown attributes and
  * attributes that no prim has give no group and no error.
  *
- * The built-in attributes `usd-path` and `usd-parent` tell the path of each prim of
- * @query that exists and the one above it, as path ids of type `uint64`. They tell of
- * the newest structure, sealed or not, whatever the ordinal.
+ * The built-in attributes `usd-path`, `usd-parent` and `usd-children` tell the path of
+ * each prim of @query that exists, the one above it, and an array of those below it that
+ * exist, as path ids of type `uint64`. They tell of the newest structure, sealed or not,
+ * whatever the ordinal.
  *
  * The operation fails with `OVSTAGE_ERROR_WRITE_FLOOR_VIOLATION` if a value
  * asked for is written but not sealed, with `OVSTAGE_ERROR_OUT_OF_RANGE` if

@@ -2,16 +2,17 @@
  * SPDX-FileCopyrightText: 2026 The libovstage authors
  */
 
-/* Attributes that nobody writes: usd-path, usd-parent. What they tell follows from
- * which prims exist as a read is booked, so it is taken then, whatever the read has
- * to wait for; the values, which follow from the paths, are made at the fetch. */
+/* Attributes that nobody writes: usd-path, usd-parent, usd-children. What they tell
+ * follows from which prims exist as a read is booked, so it is taken then, whatever the
+ * read has to wait for; what follows from the paths is made at the fetch. */
 
 #include "config.h"
 
+#include "op/ovs-children.h"
 #include "op/ovs-op-private.h"
 #include "op/ovs-read-group.h"
 
-#include <string.h>
+#include <stdlib.h>
 
 struct _OvsBuiltin
 {
@@ -19,7 +20,8 @@ struct _OvsBuiltin
   OvsBuiltinKind kind;
   guint64 generation;
   OvsPlaces *places; /* (owned) prims that have a row; rows in the same order */
-  OvsBuffer *values; /* (owned) (nullable) room for a path id a row */
+  OvsBuffer *values;  /* (owned) (nullable) room for a path id a row, or the children of all rows, */
+  OvsBuffer *records; /* (owned) (nullable) and which of them each has */
 };
 
 OvsBuiltinKind
@@ -37,6 +39,7 @@ ovs_builtin_free (OvsBuiltin *builtin)
   if (builtin == NULL)
     return;
   g_clear_pointer (&builtin->values, ovs_buffer_unref);
+  g_clear_pointer (&builtin->records, ovs_buffer_unref);
   ovs_places_unref (builtin->places);
   g_free (builtin);
 }
@@ -78,24 +81,74 @@ find_places (OvsStage *stage, OvsBuiltinKind kind, OvstagePathList *list)
   return places;
 }
 
+static guint32
+get_prim (const OvsPlaces *places, OvstagePathList *list, guint32 i)
+{
+  return list->ids[places->prim_map != NULL ? places->prim_map[i] : places->prim_offset + i];
+}
+
+static gboolean
+out_of_memory (OvsStage *stage, guint32 attribute, gsize bytes, GError **error)
+{
+  return ovs_fail (error, OVSTAGE_ERROR_OUT_OF_MEMORY, "no memory for %" G_GSIZE_FORMAT " bytes of '%s'", bytes,
+                   ovs_stage_name (stage, attribute));
+}
+
+static gboolean
+take_children (OvsStage *stage, OvsBuiltin *builtin, OvstagePathList *list, GError **error)
+{
+  const OvsChildren *children = ovs_stage_ensure_children (stage);
+  guint32 n = builtin->places->prim_count;
+  OvsArrayRow *records;
+  guint64 *values;
+  gsize total = 0;
+
+  builtin->records = ovs_pool_alloc (stage->pool, sizeof *records * n);
+  if (builtin->records == NULL)
+    return out_of_memory (stage, builtin->attribute, sizeof *records * n, error);
+  records = (OvsArrayRow *) builtin->records->data;
+  for (guint32 i = 0; i < n; i++)
+    {
+      guint32 child = ovs_children_get_first (children, get_prim (builtin->places, list, i)), first = (guint32) total;
+
+      for (; child != OVS_ID_NONE; child = ovs_children_get_next (children, child))
+        total++;
+      records[i] = (OvsArrayRow){ NULL, sizeof *values * first, sizeof *values * (total - first) };
+    }
+
+  builtin->values = ovs_pool_alloc (stage->pool, sizeof *values * total);
+  if (builtin->values == NULL)
+    return out_of_memory (stage, builtin->attribute, sizeof *values * total, error);
+  values = (guint64 *) builtin->values->data;
+  for (guint32 i = 0; i < n; i++)
+    for (guint32 child = ovs_children_get_first (children, get_prim (builtin->places, list, i)); child != OVS_ID_NONE;
+         child = ovs_children_get_next (children, child))
+      *values++ = child;
+  return TRUE;
+}
+
 OvsBuiltin *
 ovs_builtin_take (OvsStage *stage, guint32 attribute, OvstagePathList *list, GError **error)
 {
   OvsBuiltin *builtin = g_new0 (OvsBuiltin, 1);
   gsize bytes;
+  gboolean taken = TRUE;
 
   builtin->attribute = attribute;
   builtin->kind = ovs_stage_get_builtin (stage, attribute);
   builtin->generation = stage->n_existence_changes;
   builtin->places = find_places (stage, builtin->kind, list);
   bytes = sizeof (guint64) * builtin->places->prim_count;
-  builtin->values = bytes > 0 ? ovs_pool_alloc (stage->pool, bytes) : NULL;
-  if (bytes == 0 || builtin->values != NULL)
-    return builtin;
-  ovs_fail (error, OVSTAGE_ERROR_OUT_OF_MEMORY, "no memory for %" G_GSIZE_FORMAT " bytes of '%s'", bytes,
-            ovs_stage_name (stage, attribute));
-  ovs_builtin_free (builtin);
-  return NULL;
+  if (bytes > 0 && builtin->kind == OVS_BUILTIN_CHILDREN)
+    taken = take_children (stage, builtin, list, error);
+  else if (bytes > 0)
+    {
+      builtin->values = ovs_pool_alloc (stage->pool, bytes);
+      taken = builtin->values != NULL || out_of_memory (stage, attribute, bytes, error);
+    }
+  if (!taken)
+    g_clear_pointer (&builtin, ovs_builtin_free);
+  return builtin;
 }
 
 static void
@@ -106,25 +159,63 @@ fill_values (OvsBuiltin *builtin, OvstagePathList *list)
 
   for (guint32 i = 0; i < places->prim_count; i++)
     {
-      guint32 prim = list->ids[places->prim_map != NULL ? places->prim_map[i] : places->prim_offset + i];
+      guint32 prim = get_prim (places, list, i);
 
       values[i] = builtin->kind == OVS_BUILTIN_PARENT ? ovs_path_dict_get_parent (list->dict, prim) : prim;
     }
 }
 
+static int
+compare_ids (const void *a, const void *b)
+{
+  guint64 one = *(const guint64 *) a, other = *(const guint64 *) b;
+
+  return (one > other) - (one < other);
+}
+
+/* They were taken as they came. */
+static void
+sort_children (OvsBuiltin *builtin)
+{
+  OvsArrayRow *records = (OvsArrayRow *) builtin->records->data;
+
+  for (guint32 i = 0; i < builtin->places->prim_count; i++)
+    {
+      if (records[i].size == 0)
+        continue;
+      records[i].buffer = builtin->values;
+      qsort (builtin->values->data + records[i].offset, records[i].size / sizeof (guint64), sizeof (guint64), compare_ids);
+    }
+}
+
+static OvsVersion *
+new_version (OvsBuiltin *builtin, const OvsSchema *schema, OvstagePathList *list, guint64 as_of)
+{
+  g_autoptr (OvsLayout) layout = ovs_layout_new (list);
+  guint32 n = builtin->places->data_count;
+  OvsVersion *version;
+
+  if (!schema->is_array)
+    {
+      fill_values (builtin, list);
+      return ovs_version_new (schema, sizeof (guint64), as_of, layout, n, n, NULL, g_steal_pointer (&builtin->values));
+    }
+  sort_children (builtin);
+  version = ovs_version_new (schema, sizeof (OvsArrayRow), as_of, layout, n, n, NULL, NULL);
+  version->ragged = ovs_ragged_new (n);
+  ovs_ragged_set_flat (version->ragged, builtin->records, n);
+  return version;
+}
+
 OvstageReadGroup *
 ovs_builtin_new_group (OvsBuiltin *builtin, OvstagePathList *list, guint64 as_of, guint64 floor)
 {
-  OvsSchema schema = { { OVS_CODE_UINT, 64, 1 }, FALSE, OVSTAGE_SEMANTIC_NONE };
+  OvsSchema schema = { { OVS_CODE_UINT, 64, 1 }, builtin->kind == OVS_BUILTIN_CHILDREN, OVSTAGE_SEMANTIC_NONE };
   OvsPlaces *places = builtin->places;
-  g_autoptr (OvsLayout) layout = NULL;
   OvstageReadGroup *group;
 
   if (places->prim_count == 0)
     return NULL;
-  fill_values (builtin, list);
-  layout = ovs_layout_new (list);
-
   group = g_new0 (OvstageReadGroup, 1);
   group->refs = 1;
   group->attribute = builtin->attribute;
@@ -138,9 +229,9 @@ ovs_builtin_new_group (OvsBuiltin *builtin, OvstagePathList *list, guint64 as_of
   group->prim_count = places->prim_count;
   group->prim_map = places->prim_map;
   group->data_count = places->data_count;
-  group->n_tensors = 1;
-  group->version = ovs_version_new (&schema, sizeof (guint64), as_of, layout, places->data_count, places->data_count, NULL,
-                                    g_steal_pointer (&builtin->values));
+  group->is_array = schema.is_array;
+  group->n_tensors = schema.is_array ? places->prim_count : 1;
+  group->version = new_version (builtin, &schema, list, as_of);
   g_atomic_int_inc (&places->refs);
   group->places = places;
   return group;

@@ -229,6 +229,7 @@ struct _OvsStage
   OvsFold *spare_fold; /* (owned) (nullable) of an advance that is over */
   guint32 *live;     /* (owned) by path id: attributes that live on it, at the head */
   gsize n_live;
+  struct _OvsChildren *children; /* (owned) (nullable) of the prims that exist, once somebody asked */
   guint64 n_existence_changes; /* how often a prim came into being or ceased to be */
   OvsDeletes *prim_deletes; /* (owned) above the lowest sealed floor */
   GArray *structure_log; /* (owned) OvsStructureChange above the lowest sealed floor: empty while all are sealed together */
@@ -368,6 +369,7 @@ OvsPeek *ovs_stage_peek (OvsStage *stage, OvsAttr *attr, guint64 ordinal, GError
 guint64 ovs_stage_get_structure_max (OvsStage *stage, OvsAttr *attr);
 void ovs_stage_add_live (OvsStage *stage, guint32 prim, gint by);
 
+struct _OvsChildren *ovs_stage_ensure_children (OvsStage *stage); /* lent */
 /* How many attributes live on each of the first @n prims of @list, as of @ordinal and now. */
 guint32 *ovs_stage_count_attributes (OvsStage *stage, OvstagePathList *list, guint32 n, guint64 ordinal);
 

@@ -565,7 +565,7 @@ check_read (OvsStage *stage, OvsOp *query, const guint64 *attributes, gsize n_at
         return FALSE;
       }
   for (gsize i = 0; i < n_attributes; i++)
-    if (ovs_stage_get_builtin (stage, (guint32) attributes[i]) >= OVS_BUILTIN_CHILDREN)
+    if (ovs_stage_get_builtin (stage, (guint32) attributes[i]) == OVS_BUILTIN_ACTIVE)
       return ovs_fail (error, OVSTAGE_ERROR_NOT_SUPPORTED, "attributes[%" G_GSIZE_FORMAT "]: '%s' cannot be read", i,
                        ovs_stage_name (stage, (guint32) attributes[i]));
   return TRUE;

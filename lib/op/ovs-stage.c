@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "op/ovs-children.h"
 #include "op/ovs-op-private.h"
 
 #include "device/ovs-device.h"
@@ -102,6 +103,7 @@ ovs_stage_unref (OvsStage *stage)
   g_ptr_array_unref (stage->change_holds);
   g_hash_table_unref (stage->layouts);
   g_free (stage->live);
+  g_clear_pointer (&stage->children, ovs_children_free);
   ovs_floors_clear (&stage->closing);
   ovs_floors_clear (&stage->sealed);
   ovs_pool_unref (stage->pool);
@@ -389,7 +391,27 @@ ovs_stage_add_live (OvsStage *stage, guint32 prim, gint by)
     }
   was_there = stage->live[prim] > 0;
   stage->live[prim] += (guint32) by;
-  stage->n_existence_changes += was_there != (stage->live[prim] > 0);
+  if (was_there == (stage->live[prim] > 0))
+    return;
+  stage->n_existence_changes++;
+  if (stage->children == NULL)
+    return;
+  if (was_there)
+    ovs_children_remove (stage->children, prim);
+  else
+    ovs_children_add (stage->children, prim);
+}
+
+OvsChildren *
+ovs_stage_ensure_children (OvsStage *stage)
+{
+  if (stage->children != NULL)
+    return stage->children;
+  stage->children = ovs_children_new (stage->dict);
+  for (gsize prim = 0; prim < stage->n_live; prim++)
+    if (stage->live[prim] > 0)
+      ovs_children_add (stage->children, (guint32) prim);
+  return stage->children;
 }
 
 OvsBinding *

@@ -27,6 +27,18 @@ class Builtins(StageCase):
     def test_parent(self):
         self.assertEqual(self.texts("usd-parent"), {0: "/World", 1: "/World"})
 
+    def test_children(self):
+        path_list = self.paths.create_path_list_from_strings(["/World", "/World/P0"])
+        with self.stage.query_from_path_list(path_list) as query:
+            self.stage.write_attribute(query, "b", 1, np.zeros(2, np.float32), is_array=False).wait()
+            with self.stage.read_attributes(query, ["usd-children"], OrdinalRange.newest()) as read:
+                group = read.fetch_next()
+                self.assertIs(group.is_array, True)
+                self.assertEqual(group.tensor_count, 2)
+                children = [[self.paths.path_to_string(int(id)) for id in group.array(i)] for i in range(2)]
+                group.release()
+        self.assertEqual(children, [["/World/P0", "/World/P1"], []])
+
     def test_deleted(self):
         self.seal(1)
         self.stage.delete_attributes(self.query, ["a"], 2).wait()
