@@ -270,6 +270,13 @@ ovs_query_get_list (OvsOp *query)
   return NULL;
 }
 
+const guint32 *
+ovs_query_get_attributes (OvsOp *query, gsize *n)
+{
+  *n = 0;
+  return NULL;
+}
+
 OvstagePathList *
 ovs_path_list_ref (OvstagePathList *list)
 {
@@ -338,6 +345,12 @@ op_new_done (void)
 
 OvsOp *
 ovs_stage_query_list (OvsStage *stage, OvstagePathList *list)
+{
+  return op_new_done ();
+}
+
+OvsOp *
+ovs_stage_query_filter (OvsStage *stage, OvstageFilter *filter, const guint64 *attributes, gsize n_attributes)
 {
   return op_new_done ();
 }

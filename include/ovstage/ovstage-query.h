@@ -21,5 +21,7 @@ OVSTAGE_AVAILABLE_IN_1_0
 guint32 ovstage_query_get_prim_count (OvstageQuery *self);
 OVSTAGE_AVAILABLE_IN_1_0
 OvstagePathList *ovstage_query_ref_path_list (OvstageQuery *self);
+OVSTAGE_AVAILABLE_IN_1_0
+guint64 *ovstage_query_dup_attributes (OvstageQuery *self, gsize *n_attributes);
 
 G_END_DECLS

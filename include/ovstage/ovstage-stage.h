@@ -8,6 +8,7 @@
 #error "Only <ovstage/ovstage.h> can be included directly."
 #endif
 
+#include <ovstage/ovstage-filter.h>
 #include <ovstage/ovstage-map.h>
 #include <ovstage/ovstage-operation.h>
 #include <ovstage/ovstage-ordinal-range.h>
@@ -39,6 +40,11 @@ guint64 ovstage_stage_get_value_frontier (OvstageStage *self);
 
 OVSTAGE_AVAILABLE_IN_1_0
 OvstageQuery *ovstage_stage_query_path_list (OvstageStage *self, OvstagePathList *list);
+OVSTAGE_AVAILABLE_IN_1_0
+OvstageQuery *ovstage_stage_query_filter (OvstageStage *self,
+                                          OvstageFilter *filter,
+                                          const OvstageToken *attributes,
+                                          gsize n_attributes);
 
 OVSTAGE_AVAILABLE_IN_1_0
 OvstageOperation *ovstage_stage_write_attribute (OvstageStage *self,

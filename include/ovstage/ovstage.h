@@ -15,6 +15,7 @@
 #include <ovstage/ovstage-enum-types.h>
 #include <ovstage/ovstage-enums.h>
 #include <ovstage/ovstage-error.h>
+#include <ovstage/ovstage-filter.h>
 #include <ovstage/ovstage-map-group.h>
 #include <ovstage/ovstage-map.h>
 #include <ovstage/ovstage-operation.h>

@@ -15,9 +15,16 @@
  * A set of prims that writes and reads are about.
  *
  * A query is an operation: one over a path list is done when it is made, unless
- * the list belongs to the dictionary of another stage. It keeps its list, is
- * never changed, and may be used for any number of requests, from any thread.
- * It is worth keeping: what the stage knows about its rows stays warm.
+ * the list belongs to the dictionary of another stage. One that evaluates a filter
+ * has to wait where values that the filter looks at are still on their way. It may be
+ * used before it is done: requests with it wait for it, and later ones wait
+ * for these where they could tell the difference. If it fails or is withdrawn by
+ * [method@Ovstage.Operation.cancel], requests that wait for it fail with
+ * `OVSTAGE_ERROR_OP_FAILED`.
+ *
+ * A query keeps its prims, is never changed, and may be used for any number of
+ * requests, from any thread. It is worth keeping: what the stage knows about its
+ * rows stays warm.
  *
  * Since: 1.0
  */
@@ -89,4 +96,38 @@ ovstage_query_ref_path_list (OvstageQuery *self)
 
   list = get_list (self);
   return list != NULL ? ovs_path_list_ref (list) : NULL;
+}
+
+/**
+ * ovstage_query_dup_attributes:
+ * @self: a query
+ * @n_attributes: (out): the number of tokens
+ *
+ * Gets the attributes that a filter query found on its prims: of those that it was
+ * asked about, or of all, the ones that live on one prim or more.
+ *
+ * Returns: (array length=n_attributes) (transfer full) (nullable): tokens, ascending, freed with
+ *   [func@GLib.free]; `NULL` for none, as a query over a path list has
+ *
+ * Since: 1.0
+ */
+guint64 *
+ovstage_query_dup_attributes (OvstageQuery *self, gsize *n_attributes)
+{
+  const guint32 *attributes;
+  OvstageToken *tokens;
+
+  g_return_val_if_fail (OVSTAGE_IS_QUERY (self), NULL);
+  g_return_val_if_fail (n_attributes != NULL, NULL);
+
+  *n_attributes = 0;
+  if (get_list (self) == NULL)
+    return NULL;
+  attributes = ovs_query_get_attributes (_ovstage_operation_get_op ((OvstageOperation *) self), n_attributes);
+  if (*n_attributes == 0)
+    return NULL;
+  tokens = g_new (OvstageToken, *n_attributes);
+  for (gsize i = 0; i < *n_attributes; i++)
+    tokens[i] = attributes[i];
+  return tokens;
 }

@@ -556,6 +556,35 @@ ovstage_stage_query_path_list (OvstageStage *self, OvstagePathList *list)
 }
 
 /**
+ * ovstage_stage_query_filter:
+ * @self: a stage
+ * @filter: (nullable): what the prims have in common; `NULL` for all that exist
+ * @attributes: (array length=n_attributes) (nullable): attributes to look for on the prims
+ * @n_attributes: the number of @attributes; 0 for all attributes
+ *
+ * Makes a query over the prims that match a filter, in the order of their path ids.
+ *
+ * It sees the state after everything that was submitted before, sealed or not, and
+ * nothing that is submitted later. It does not follow the stage: a prim
+ * that comes to match later is not in it.
+ *
+ * Where the values are still on their way the query is not done at once. It may be
+ * used nevertheless, and withdrawn while it waits. See
+ * [method@Ovstage.Query.dup_attributes] for what it tells besides the prims.
+ *
+ * Returns: (transfer full): the query
+ *
+ * Since: 1.0
+ */
+OvstageQuery *
+ovstage_stage_query_filter (OvstageStage *self, OvstageFilter *filter, const OvstageToken *attributes, gsize n_attributes)
+{
+  g_return_val_if_fail (OVSTAGE_IS_STAGE (self), NULL);
+
+  return _ovstage_operation_take (OVSTAGE_TYPE_QUERY, ovs_stage_query_filter (self->core, filter, attributes, n_attributes));
+}
+
+/**
  * ovstage_stage_write_attribute:
  * @self: a stage
  * @query: the prims to write, of this stage
