@@ -1277,6 +1277,115 @@ test_random (void)
     run_world (g_test_rand_int (), 30);
 }
 
+/* --- several threads --- */
+
+#define N_FOLLOWED 300
+
+typedef struct
+{
+  Scene scene;
+  OvsOp *parts[7];
+  gint n_left; /* (atomic) steps */
+} Followed;
+
+typedef struct
+{
+  Followed *followed;
+  guint64 cursor;
+  float values[N_FOLLOWED]; /* 0: not there */
+} Follower;
+
+/* Prims come, change and go: other ones in each part. */
+static gpointer
+produce_thread (gpointer user_data)
+{
+  Followed *followed = user_data;
+  Scene *scene = &followed->scene;
+
+  for (guint64 step = 1; g_atomic_int_get (&followed->n_left) > 0; step++)
+    {
+      OvsOp *part = followed->parts[step % G_N_ELEMENTS (followed->parts)];
+      OvsOp *other = followed->parts[(step * 3 + 1) % G_N_ELEMENTS (followed->parts)];
+
+      ovs_op_unref (write_payload (scene, part, scene->a, step, payload_fill (float32, ovs_query_get_list (part)->n, (double) step)));
+      if (step % 3 == 0)
+        ovs_op_unref (ovs_stage_delete (scene->stage, other, &scene->a, step % 2, step));
+      assert_ok (advance (scene, step));
+      g_atomic_int_add (&followed->n_left, -1);
+    }
+  return NULL;
+}
+
+static void
+follow (Follower *follower)
+{
+  Scene *scene = &follower->followed->scene;
+  OvsOp *read = range_at (scene, scene->query, TOKENS (scene->a), follower->cursor + 1, NEWEST);
+  OvstageReadGroup *group;
+
+  g_assert_cmpint (ovs_op_wait (read, OVSTAGE_TIMEOUT_INFINITE, NULL), ==, OVS_WAIT_DONE);
+  g_assert_no_error (ovs_op_get_error (read));
+  while ((group = next_group_or_fail (read)) != NULL)
+    {
+      for (guint32 i = 0; i < group->prim_count; i++)
+        follower->values[ovs_read_group_prim_index (group, i)] = group->is_delete ? 0 : *(const float *) group_row (group, i);
+      ovs_read_group_unref (group);
+    }
+  follower->cursor = ovs_read_get_as_of (read);
+  ovs_op_unref (read);
+}
+
+static gpointer
+follow_thread (gpointer user_data)
+{
+  Follower *follower = user_data;
+
+  while (g_atomic_int_get (&follower->followed->n_left) > 0)
+    follow (follower);
+  return NULL;
+}
+
+static void
+test_threads (gconstpointer flags)
+{
+  Followed followed = { .n_left = is_slow () ? 150 : 1500 };
+  Scene *scene = &followed.scene;
+  Follower followers[2] = { { .followed = &followed }, { .followed = &followed } };
+  GThread *threads[3];
+  OvstageReadGroup *group;
+  float values[N_FOLLOWED] = { 0 };
+
+  scene_init_budget (scene, N_FOLLOWED, 64 << 20); /* whoever is slow is not to miss anything */
+  ovs_debug_set_flags ((OvsDebugFlags) GPOINTER_TO_UINT (flags));
+  for (guint p = 0; p < G_N_ELEMENTS (followed.parts); p++)
+    {
+      guint prims[N_FOLLOWED], n = 0;
+
+      for (guint i = p; i < N_FOLLOWED; i += p + 2)
+        prims[n++] = (i * 7 + p) % N_FOLLOWED;
+      followed.parts[p] = query_prims_or_fail (scene->stage, prims, n);
+    }
+  threads[0] = g_thread_new ("produce", produce_thread, &followed);
+  for (guint i = 0; i < 2; i++)
+    threads[i + 1] = g_thread_new ("follow", follow_thread, &followers[i]);
+  for (guint i = 0; i < G_N_ELEMENTS (threads); i++)
+    g_thread_join (threads[i]);
+
+  group = only_group_or_fail (scene, scene->query, scene->a, NEWEST);
+  for (guint32 i = 0; i < group->prim_count; i++)
+    values[ovs_read_group_prim_index (group, i)] = *(const float *) group_row (group, i);
+  ovs_read_group_unref (group);
+  for (guint i = 0; i < 2; i++)
+    {
+      follow (&followers[i]);
+      for (guint prim = 0; prim < N_FOLLOWED; prim++)
+        g_assert_cmpfloat (followers[i].values[prim], ==, values[prim]);
+    }
+  for (guint p = 0; p < G_N_ELEMENTS (followed.parts); p++)
+    ovs_op_unref (followed.parts[p]);
+  scene_clear (scene);
+}
+
 int
 main (int argc, char **argv)
 {
@@ -1307,5 +1416,8 @@ main (int argc, char **argv)
   g_test_add_func ("/engine-range/holds", test_holds);
   g_test_add_func ("/engine-range/one-percent", test_one_percent);
   g_test_add_func ("/engine-range/random", test_random);
+  g_test_add_data_func ("/engine-range/threads/plain", GUINT_TO_POINTER (0), test_threads);
+  g_test_add_data_func ("/engine-range/threads/compact", GUINT_TO_POINTER (OVS_DEBUG_COMPACT), test_threads);
+  g_test_add_data_func ("/engine-range/threads/async", GUINT_TO_POINTER (OVS_DEBUG_ASYNC), test_threads);
   return g_test_run ();
 }

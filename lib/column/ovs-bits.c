@@ -69,7 +69,8 @@ ovs_bits_count (const OvsBits *bits)
   guint32 count = 0;
 
   for (gsize i = 0; i < ((gsize) bits->n + 63) / 64; i++)
-    count += (guint32) __builtin_popcountll (bits->words[i]);
+    if (bits->words[i] != 0)
+      count += (guint32) __builtin_popcountll (bits->words[i]);
   return count;
 }
 

@@ -361,7 +361,9 @@ ovstage_stage_class_init (OvstageStageClass *klass)
    * OvstageStage:change-budget:
    *
    * How many bytes are spent, for each attribute, on what changed at which ordinal.
-   * 0, the default, lets the stage choose: a share of what the attribute holds.
+   * 0, the default, lets the stage choose: a share of what the attribute holds, and at
+   * least enough for some thousand frames of a loop through one path list. Beyond it the
+   * oldest changes are forgotten, see [method@Ovstage.Stage.get_oldest_preserved_ordinal].
    *
    * Since: 1.0
    */
