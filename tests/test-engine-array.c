@@ -1071,6 +1071,86 @@ test_budget (void)
   scene_clear (&scene);
 }
 
+/* --- readers and a writer --- */
+
+typedef struct
+{
+  Scene *scene;
+  gint stop; /* (atomic) */
+} Readers;
+
+/* Row i of ordinal n is n % 50 + 1 times n, or as it was first: 7, 7. */
+static gpointer
+read_again_and_again (gpointer data)
+{
+  Readers *readers = data;
+  Scene *scene = readers->scene;
+
+  while (!g_atomic_int_get (&readers->stop))
+    {
+      OvsOp *read = read_or_fail (scene, scene->query, &scene->a, 1, OVSTAGE_ORDINAL_NEWEST);
+      OvstageReadGroup *group = next_group_or_fail (read);
+      OvstageTensor *values, *offsets;
+
+      ovs_op_unref (read);
+      for (guint i = 0; i < group->n_tensors; i += 7)
+        {
+          OvstageTensor *row = ovs_read_group_ref_tensor (group, i);
+          const float *elements = (const float *) row->data;
+
+          g_assert_true (row->shape[0] == 2 || row->shape[0] == (gint64) elements[0] % 50 + 1);
+          for (gint64 e = 0; e < row->shape[0]; e++)
+            g_assert_cmpfloat (elements[e], ==, elements[0]);
+          ovs_tensor_unref (row);
+        }
+      g_assert_true (ovs_read_group_get_packed (group, &values, &offsets, NULL));
+      g_assert_cmpuint (((const guint64 *) offsets->data)[group->n_tensors], ==, (guint64) values->shape[0]);
+      ovs_read_group_unref (group);
+    }
+  return NULL;
+}
+
+static void
+test_readers (void)
+{
+  Scene scene;
+  Readers readers = { &scene, FALSE };
+  GThread *threads[2];
+  enum { N = 700 };
+  static float first[2 * N];
+  gint64 shape = 2 * N;
+  guint n_rounds = is_slow () ? 60 : 300;
+
+  for (guint i = 0; i < 2 * N; i++)
+    first[i] = 7;
+  scene_init (&scene, N);
+  write_or_fail (&scene, scene.query, scene.a, 1, packed_new (tensor_full (float32, 1, &shape, NULL, first)));
+  seal_or_fail (&scene, 1);
+  for (guint t = 0; t < 2; t++)
+    threads[t] = g_thread_new ("reader", read_again_and_again, &readers);
+  for (guint round = 2; round < n_rounds; round++)
+    {
+      guint prims[] = { round % N, round * 13 % N, round * 101 % N };
+      guint n = prims[1] == prims[0] || prims[2] == prims[0] || prims[2] == prims[1] ? 1 : 3;
+      OvsOp *query = query_prims_or_fail (scene.stage, prims, n);
+      g_autoptr (GString) text = g_string_new (NULL);
+      OvstageWriteData *payload;
+
+      for (guint i = 0; i < round % 50 + 1; i++)
+        g_string_append_printf (text, "%s%u", i > 0 ? "," : "", round);
+      payload = payload_arrays_full (text->str, round % 2 == 0);
+      payload->count = n;
+      ovs_payload_set_index_map (payload, (guint32[]){ 0, 0, 0 }, 3);
+      write_or_fail (&scene, query, scene.a, round, payload);
+      seal_or_fail (&scene, round);
+      ovs_op_unref (query);
+    }
+  g_atomic_int_set (&readers.stop, TRUE);
+  for (guint t = 0; t < 2; t++)
+    g_thread_join (threads[t]);
+  scene_clear (&scene);
+}
+
 /* --- anything after anything --- */
 
 #define N_PRIMS 700
@@ -1334,6 +1414,7 @@ main (int argc, char **argv)
   g_test_add_func ("/engine-array/batch", test_batch);
   g_test_add_func ("/engine-array/no-memory", test_no_memory);
   g_test_add_func ("/engine-array/budget", test_budget);
+  g_test_add_func ("/engine-array/readers", test_readers);
   g_test_add_data_func ("/engine-array/random", GINT_TO_POINTER (0), test_random);
   g_test_add_data_func ("/engine-array/random/async", GINT_TO_POINTER (OVS_DEBUG_ASYNC | OVS_DEBUG_SHUFFLE), test_random);
   g_test_add_data_func ("/engine-array/random/copy", GINT_TO_POINTER (OVS_DEBUG_COPY | OVS_DEBUG_POISON), test_random);
