@@ -19,20 +19,22 @@ class Clones:
         for i, target in enumerate(targets):
             if any(below(target, other) or below(other, target) for other in targets[:i]):
                 return INVALID_ARGUMENT
-        there = [prim for prim in self.prims() if below(prim, source) and self.prim_exists(prim, ordinal)]
-        if not there:
-            return NOT_FOUND
         if not targets:
             return OK
+        # What existed below the global floor need not be known any more, and could not be written.
+        at = max(ordinal, self.global_floor())
+        there = [prim for prim in self.prims() if below(prim, source) and self.prim_exists(prim, at)]
+        if not there:
+            return NOT_FOUND
         reproduced = {
             attribute: rows
             for attribute in self.entries
-            if (rows := {prim: row for prim in there if (row := self.row(attribute, prim, ordinal)) is not None})
+            if (rows := {prim: row for prim in there if (row := self.row(attribute, prim, at)) is not None})
         }
         if any(ordinal <= self.floor(attribute) for attribute in reproduced):
             return WRITE_FLOOR_VIOLATION
         written = {self.moved(prim, source, target) for prim in there for target in targets}
-        if any(self.prim_exists(path, ordinal) for path in written | set(targets)):
+        if any(self.prim_exists(path, at) for path in written | set(targets)):
             return ALREADY_EXISTS
         self.seq += 1
         for attribute, rows in reproduced.items():
@@ -62,6 +64,6 @@ class Clones:
         ids = list(struct.unpack(f"={len(data) // 8}Q", data))
         for i in range(0, len(ids), step):
             path = self.path_ids.text(ids[i])
-            if path is not None and below(path, source):
+            if path and below(path, source):
                 ids[i] = self.path_ids.id(self.moved(path, source, target))
         return struct.pack(f"={len(ids)}Q", *ids)

@@ -31,7 +31,7 @@ from program import program, told
 from sides import LibrarySide, ModelSide
 
 CHUNK = 100
-NOT_THERE = ("arrays", "clones", "filters", "watches")  # what the library does not do
+NOT_THERE = ("filters", "watches")  # what the library does not do
 CANNOT_RUN = 42  # exit status of a child whose Python code failed outside of a replay
 
 

@@ -140,6 +140,23 @@ class Group(Managed):
     has_data_index_map = False
     data_count = property(lambda self: self.prim_count)
 
+    values = property(lambda self: self.elements(b"".join(self.row_bytes())))
+
+    @property
+    def offsets(self):
+        size = self.data_type.bits * self.data_type.lanes // 8
+        rows = self.row_bytes()
+        return [sum(len(row) for row in rows[:i]) // size for i in range(len(rows) + 1)]
+
+    def text(self, i):
+        try:
+            text = self.row_bytes()[i].decode()
+        except UnicodeDecodeError:
+            text = "\0"
+        if "\0" in text:
+            raise OvstageError(model.INVALID_ARGUMENT)
+        return text
+
     def prim_index(self, i):
         return self.prim_indices[i]
 
@@ -150,10 +167,12 @@ class Group(Managed):
         return [value for _, value in self.told.rows]
 
     def array(self, i):
-        code, bits, _ = self.told.schema[:3]
-        dtype = np.dtype("?" if code == CODES["b"] else f"{KINDS[code]}{bits // 8}")
         rows = self.row_bytes()
-        return np.frombuffer(rows[i] if self.is_array else b"".join(rows), dtype)
+        return self.elements(rows[i] if self.is_array else b"".join(rows))
+
+    def elements(self, data):
+        code, bits, _ = self.told.schema[:3]
+        return np.frombuffer(data, "?" if code == CODES["b"] else f"{KINDS[code]}{bits // 8}")
 
 
 class MapGroup(Managed):
@@ -248,6 +267,9 @@ class Stage(Managed):
             raise ValueError("as the model says")
         sources = []
         for source in tensors if isinstance(tensors, list) else [tensors]:
+            if isinstance(source, str):
+                source = np.frombuffer(source.encode(), np.uint8)
+                semantic = semantic or model.STRING
             lanes = 1
             shape = None
             if isinstance(source, Folded):
@@ -347,6 +369,7 @@ def package(model_type=model.Model, group_type=Group, stage_type=Stage):
         FilterOp=int,
         DLDataType=DataType,
         make_dltensor=make_dltensor,
+        dltensor_to_numpy=lambda tensor: tensor,
         OvstageError=OvstageError,
         PrimMode=int,
         Scope=int,

@@ -105,6 +105,7 @@ def rows(group):
     if group.is_array:
         assert group.tensor_count == group.data_count, f"{group.tensor_count} tensors, {group.data_count} rows"
         held = [array_row(group, row, lanes) for row in data]
+        check_packed(group)
         return list(zip(prims, held))
     assert group.tensor_count == 1, f"{group.tensor_count} tensors"
     values = group.array(0)
@@ -119,7 +120,36 @@ def array_row(group, row, lanes):
     values = group.array(row)
     assert values.ndim == 1 and not values.flags.writeable
     assert values.size % lanes == 0, f"{values.size} elements of {lanes} lanes"
-    return values.tobytes()
+    held = values.tobytes()
+    if tuple(map(int, group.data_type)) == (1, 8, 1):
+        check_text(group, row, held)
+    return held
+
+
+def check_packed(group):
+    """All rows as one: values and where each begins."""
+    values = ovstage.dltensor_to_numpy(group.values)
+    offsets = [int(offset) for offset in group.offsets]
+    assert not values.flags.writeable and values.ndim == 1
+    assert len(offsets) == group.data_count + 1 and offsets[0] == 0, f"offsets {offsets} of {group.data_count} rows"
+    size = int(group.data_type.lanes) * values.itemsize
+    packed = values.tobytes()
+    rows = [packed[a * size : b * size] for a, b in zip(offsets, offsets[1:])]
+    assert rows == [group.array(i).tobytes() for i in range(len(rows))], f"values and offsets give {rows}"
+    assert offsets[-1] * size == len(packed), f"offsets {offsets}, {len(packed)} bytes"
+
+
+def check_text(group, row, held):
+    try:
+        want = None if b"\0" in held else held.decode()
+    except UnicodeDecodeError:
+        want = None
+    try:
+        got = group.text(row)
+    except ovstage.OvstageError as error:
+        assert int(error.code) == 1, f"error {error.code} of text()"
+        got = None
+    assert got == want, f"text {got!r} of {held!r}"
 
 
 def describe(paths, group, attribute, ids):
@@ -284,16 +314,17 @@ def mapped(group, ids):
     return [told(values.tobytes(), tuple(map(int, group.data_type))[:2], None, ids) for values in map_rows(group)]
 
 
-def map_values(first, row, n):
-    return [(first + 31 * row + 7 * i) % 251 for i in range(n)]
+def id_values(values, known):
+    values = [value % (known + 4) for value in values]
+    return [value if value <= known else 240 + value - known for value in values]
 
 
-def fill(group, first, ids):
+def fill(group, first, ids, known):
     """Writes values into a group of a map, unless it was committed."""
     for row, values in enumerate(map_rows(group)):
-        numbers = map_values(first, row, values.size)
+        numbers = [(first + 31 * row + 7 * i) % 251 for i in range(values.size)]
         if values.dtype == np.uint64:
-            numbers = ids.given(numbers)
+            numbers = ids.given(numbers if known is None else id_values(numbers, known))
         if values.flags.writeable:
             values[...] = array(str(values.dtype), values.shape, numbers, "c")
 

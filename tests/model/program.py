@@ -78,7 +78,7 @@ class Program:
         self.sequence = sequence
         self.oracle = ModelSide(sequence)
         self.where = ""
-        self.mapped = {}  # slot -> what ids in its map stand for
+        self.mapped = {}  # slot -> what ids in its map stand for, and how many are known
         self.unfetched = []  # (what must be seen, hold, where) of reads that are fetched later
 
     def text(self, step, fault):
@@ -134,6 +134,10 @@ class Program:
             values = repr(tensor["values"])
             if entry["dtype"] == "uint64":
                 values = f"ids[{id_kind(self.sequence, entry['attribute'])!r}].given({values})"
+            if entry["texts"]:
+                out.append(f"{name} = {bytes(tensor['values']).decode()!r}")
+                names.append(name)
+                continue
             out.append(f"{name} = array({entry['dtype']!r}, {tensor['shape']!r}, {values}, {tensor['layout']!r})")
             if entry["take"]:
                 out.append(f"taken.append((weakref.ref({name}), {name}.tobytes()))")
@@ -179,7 +183,7 @@ class Program:
         attribute = attribute_text(op["attribute"], op)
         tensors = self.tensors(op, names)
         call = f"stage.write_attribute({self.query_name(op)}, {attribute}, {op['ordinal']}, {tensors}{more})"
-        return out + self.call(op, call, names, [] if op["take"] else names, seen)
+        return out + self.call(op, call, names, [] if op["take"] or op["texts"] else names, seen)
 
     def batch(self, op):
         seen = self.oracle.batch(op)
@@ -188,7 +192,7 @@ class Program:
             lines, sources = self.sources(entry, len(names))
             out += lines
             names += sources
-            own += [] if entry["take"] else sources
+            own += [] if entry["take"] or entry["texts"] else sources
             attribute = attribute_text(entry["attribute"], entry)
             tensors = self.tensors(entry, sources)
             writes.append(f"ovstage.WriteDesc(attribute={attribute}, tensors={tensors}{self.options(entry)})")
@@ -303,14 +307,14 @@ class Program:
         if op["fill"]:
             filled = f"[mapped(group, ids[{kind!r}]) for group in groups{slot}]"
             out.append(f"expect({self.where + ' filled'!r}, {filled}, {seen['values']!r})")
+        self.mapped[slot] = (kind, op["known"])
         if op["first"] is not None:
             out += self.fill(op)
-        self.mapped[slot] = kind
         return out
 
     def fill(self, op):
-        kind = id_kind(self.sequence, op["attribute"]) if "attribute" in op else self.mapped[op["slot"]]
-        return [f"for group in groups{op['slot']}:", f"    fill(group, {op['first']}, ids[{kind!r}])"]
+        kind, known = self.mapped[op["slot"]]
+        return [f"for group in groups{op['slot']}:", f"    fill(group, {op['first']}, ids[{kind!r}], {known})"]
 
     def map_fill(self, op):
         return [] if self.oracle.map_fill(op) is None else self.fill(op)

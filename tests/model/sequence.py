@@ -67,7 +67,18 @@ UNKNOWN_IDS = 240
 TOKENS = ("Mesh", "Xform", "app", "apple", "apfel", "\u00e4pfel", "a pple", "/World/A")
 
 # What may be in a sequence besides writes, seals and reads of fixed-size attributes; --skip leaves them out.
-PARTS = ("reserved", "built-ins", "arrays", "ranges", "filters", "clones", "maps", "watches")
+PARTS = (
+    "reserved",
+    "built-ins",
+    "children",
+    "arrays",
+    "ranges",
+    "filters",
+    "clones",
+    "maps",
+    "array-maps",
+    "watches",
+)
 
 # Favourite schemas: they repeat dtypes with other lanes and semantics, so that conflicts happen.
 SCHEMAS = (
@@ -117,9 +128,16 @@ def pack(dtype, values):
     return struct.pack(f"={len(values)}{STRUCT_FORMATS[dtype]}", *values)
 
 
-def map_values(first, row, n):
-    """The elements that a row of a map is filled with."""
-    return [(first + 31 * row + 7 * i) % 251 for i in range(n)]
+def id_values(values, known):
+    """Numbers that stand for ids: up to @known, and some that nobody made. Later texts are not met by chance."""
+    values = [value % (known + 4) for value in values]
+    return [value if value <= known else UNKNOWN_IDS + value - known for value in values]
+
+
+def map_values(first, row, n, known):
+    """The elements that a row of a map is filled with; @known: how many ids there are, or None for numbers."""
+    values = [(first + 31 * row + 7 * i) % 251 for i in range(n)]
+    return values if known is None else id_values(values, known)
 
 
 class Generator:
@@ -191,6 +209,10 @@ class Generator:
             "path": model.TOKEN_SEMANTICS,
             "token": model.PATH_SEMANTICS,
         }[self.id_kind(attribute)]
+
+    def n_known_ids(self, attribute):
+        """How many texts there are behind ids of an attribute; None if its values are no ids."""
+        return {"number": None, "path": len(self.sequence["universe"]), "token": len(TOKENS)}[self.id_kind(attribute)]
 
     def id_kind(self, attribute):
         return self.sequence["ids"].get(attribute, "token")
@@ -322,6 +344,7 @@ class Generator:
             "dtype": dtype,
             "lanes": 1,
             "tensors": [],
+            "texts": False,
             "take": self.chance(0.25),
             "wait": self.chance(0.85),
             "by_token": self.chance(0.5),
@@ -402,20 +425,21 @@ class Generator:
             if op["semantic"] in self.wrong_semantics(op["attribute"]):
                 op["semantic"] = model.NONE
         op["tensors"] = [self.tensor(op, shape) for shape in shapes]
+        texts = op["is_array"] and op["listed"] and shapes and op["dtype"] == "uint8" and op["lanes"] == 1
+        if texts and op["semantic"] == model.STRING and self.chance(0.4):
+            op["texts"] = True
+            op["take"] = False
+            op["semantic"] = self.rng.choice((model.STRING, model.NONE))
 
     def tensor(self, op, shape):
         size = 1
         for extent in shape:
             size *= extent
-        span = known = 251
-        if op["dtype"] == "uint64" and self.id_kind(op["attribute"]) != "number":
-            known = len(self.sequence["universe"] if self.id_kind(op["attribute"]) == "path" else TOKENS)
-            span = known + 4
-        if op["semantic"] == model.STRING:
-            span = 26
-        first = self.rng.randrange(span)
-        values = [(first + 7 * i) % span for i in range(size)]
-        values = [value if value <= known else UNKNOWN_IDS + value - known for value in values]
+        first = self.rng.randrange(251)
+        values = [(first + 7 * i) % 251 for i in range(size)]
+        known = self.n_known_ids(op["attribute"])
+        if op["dtype"] == "uint64" and known is not None:
+            values = id_values(values, known)
         if op["semantic"] == model.STRING:
             values = [97 + value % 5 for value in values]
         layout = self.rng.choice(LAYOUTS) if shape and op["lanes"] == 1 else "c"
@@ -573,7 +597,7 @@ class Generator:
         if dtype == "uint64" and semantic in self.wrong_semantics(attribute) or self.chance(0.3):
             semantic = model.NONE
         counts = None
-        if self.may("arrays") and (is_array or self.chance(0.03)):
+        if self.may("array-maps") and self.may("arrays") and (is_array or self.chance(0.03)):
             counts = [rng.randint(0, 4) for _ in range(max(0, n_prims + (self.chance(0.04) and rng.choice((-1, 1)))))]
         self.n_maps += 1
         fill = self.chance(0.4)
@@ -588,6 +612,7 @@ class Generator:
             "lanes": lanes,
             "semantic": semantic,
             "counts": counts,
+            "known": self.n_known_ids(attribute),
             "fill": fill,
             "first": None if fill and self.chance(0.3) else rng.randrange(251),
             "by_token": self.chance(0.5),
@@ -727,7 +752,7 @@ class Generator:
             start = rng.choice((0, self.clock, max(0, min(ordinal, self.clock) - rng.randint(0, 6)))) + rng.choice((0, 0, 1))
         names = self.names(rng.choices((0, 1, 2, 3, 4), (2, 38, 35, 18, 7))[0])
         if self.may("built-ins") and self.chance(0.08):
-            names.insert(rng.randint(0, len(names)), rng.choice(model.BUILT_INS[: 2 + self.may("arrays")]))
+            names.insert(rng.randint(0, len(names)), rng.choice(model.BUILT_INS[: 2 + self.may("children")]))
             if self.chance(0.1):
                 names.append(model.UNSUPPORTED)
         return {

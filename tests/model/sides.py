@@ -90,8 +90,9 @@ class ModelSide:
             mask = mask + [0] * (-len(mask) % 64)
         count = model.logical_count(len(prims), entry["count"], entry["index_map"])
         packed = entry["is_array"] and not entry["listed"]
+        semantic = entry["semantic"] or (model.STRING if entry["texts"] else model.NONE)
         return model.Given(
-            entry["attribute"], tensors, entry["semantic"], count, entry["index_map"], mask, entry["is_array"], packed
+            entry["attribute"], tensors, semantic, count, entry["index_map"], mask, entry["is_array"], packed
         )
 
     def tensor(self, entry, tensor):
@@ -191,6 +192,7 @@ class ModelSide:
         if status != model.OK:
             return {"status": status}
         self.maps[op["slot"]] = session
+        session.known = op["known"]
         seen = {"status": status, "groups": session.groups}
         if op["fill"]:
             seen["values"] = [[self.mapped(session, prim) for prim in group] for group in session.groups]
@@ -210,7 +212,8 @@ class ModelSide:
             for i, prim in enumerate(group):
                 dtype = sequences.NAMES[session.schema[:2]]
                 n = session.sizes[prim] * 8 // session.schema.bits
-                session.values[prim] = sequences.pack(dtype, sequences.map_values(first, i, n))
+                known = session.known if dtype == "uint64" else None
+                session.values[prim] = sequences.pack(dtype, sequences.map_values(first, i, n, known))
 
     def map_fill(self, op):
         session = self.maps.get(op["slot"])
@@ -297,7 +300,7 @@ class LibrarySide:
             self.queries.append(enter(self.stage.query_from_path_list(path_list)))
             self.paths.destroy_path_list(path_list)
         self.filtered = {}  # slot -> query
-        self.maps = {}  # slot -> (map, groups, ids, arrays of each group)
+        self.maps = {}  # slot -> (map, groups, (ids, how many are known), arrays of each group)
         self.names = [*sequence["attributes"], sequence["unknown"]]
         self.tokens = {self.paths.intern_token(name): name for name in known_names(sequence)}
         self.pending = []
@@ -331,10 +334,13 @@ class LibrarySide:
         sources = []
         for tensor in entry["tensors"]:
             values = ids.given(tensor["values"]) if entry["dtype"] == "uint64" else tensor["values"]
-            sources.append(self.see.array(entry["dtype"], tensor["shape"], values, tensor["layout"]))
+            if entry["texts"]:
+                sources.append(bytes(values).decode())
+            else:
+                sources.append(self.see.array(entry["dtype"], tensor["shape"], values, tensor["layout"]))
         if entry["take"]:
             self.taken += [(weakref.ref(source), source.tobytes()) for source in sources]
-        return sources, [] if entry["take"] else sources
+        return sources, [] if entry["take"] or entry["texts"] else sources
 
     def tensors(self, entry, sources):
         """Arrays as the package takes them."""
@@ -480,19 +486,19 @@ class LibrarySide:
             return {"status": status}
         groups = see.map_groups(handle)
         arrays = [[group.array(i) for i in range(group.tensor_count)] for group in groups]
-        self.maps[op["slot"]] = (handle, groups, ids, arrays)
+        self.maps[op["slot"]] = (handle, groups, (ids, op["known"]), arrays)
         seen = {"status": 0, "groups": [see.map_prims(self.paths, group) for group in groups]}
         if op["fill"]:
             seen["values"] = [see.mapped(group, ids) for group in groups]
         if op["first"] is not None:
             for group in groups:
-                see.fill(group, op["first"], ids)
+                see.fill(group, op["first"], ids, op["known"])
         return seen
 
     def map_fill(self, op):
-        _, groups, ids, _ = self.maps[op["slot"]]
+        _, groups, known, _ = self.maps[op["slot"]]
         for group in groups:
-            self.see.fill(group, op["first"], ids)
+            self.see.fill(group, op["first"], *known)
         return {}
 
     def map_commit_group(self, op):

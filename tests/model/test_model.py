@@ -780,6 +780,7 @@ class ModelTest(unittest.TestCase):
 
     def test_clone_faults(self):
         self.clone("/a", ["/x"], 1, model.NOT_FOUND)
+        self.clone("/a", [], 1)
         self.write(["/a/b"], "a", 1, [1])
         self.write(["/x/b"], "a", 1, [1])
         self.clone("/a", ["/y", "/y/z"], 1, model.INVALID_ARGUMENT)
