@@ -64,38 +64,58 @@ drop_legacy_capsule (PyObject *capsule)
     PYOVS_KEEPING_ERROR (delete_legacy (PyCapsule_GetPointer (capsule, "dltensor")));
 }
 
-static void
-fill_dltensor (DLTensor *out, OvstageTensor *tensor)
+/* Asking the library again and again would take longer than all the rest. */
+static const DLTensor *
+get_view (PyovsTensor *self)
 {
-  const OvstageDataType *dtype = ovstage_tensor_get_data_type (tensor);
+  const OvstageDataType *dtype;
+  gsize n_dims;
 
-  out->data = ovstage_tensor_get_data (tensor);
-  out->device.device_type = (DLDeviceType) ovstage_tensor_get_device_type (tensor);
-  out->device.device_id = ovstage_tensor_get_device_id (tensor);
-  out->dtype.code = dtype->code;
-  out->dtype.bits = dtype->bits;
-  out->dtype.lanes = 1;
-  out->byte_offset = 0;
+  if (G_LIKELY (self->view.shape != NULL))
+    return &self->view;
+
+  dtype = ovstage_tensor_get_data_type (self->tensor);
+  self->view.data = ovstage_tensor_get_data (self->tensor);
+  self->view.device.device_type = (DLDeviceType) ovstage_tensor_get_device_type (self->tensor);
+  self->view.device.device_id = ovstage_tensor_get_device_id (self->tensor);
+  self->view.dtype.code = dtype->code;
+  self->view.dtype.bits = dtype->bits;
+  self->view.dtype.lanes = 1;
+  self->view.shape = (int64_t *) ovstage_tensor_get_shape (self->tensor, &n_dims);
+  self->view.strides = (int64_t *) ovstage_tensor_get_strides (self->tensor, NULL);
+  self->view.ndim = n_dims;
+  if (n_dims == 0 || dtype->lanes != 1)
+    {
+      self->axes = g_new (gint64, 2 * (n_dims + 1));
+      self->view.shape = (int64_t *) self->axes;
+      self->view.strides = (int64_t *) self->axes + n_dims + 1;
+      self->view.ndim = pyovs_tensor_expand_lanes (self->tensor, self->axes, self->axes + n_dims + 1);
+    }
+  return &self->view;
 }
 
 /* Takes @copy: the elements one after the other in CPU memory; NULL: @self's own are shown. */
 static Export *
 export_new (PyovsTensor *self, gpointer copy, gboolean versioned)
 {
-  gsize max_dims = ovstage_tensor_get_n_dims (self->tensor) + 1;
-  Export *export = g_malloc (sizeof (Export) + 2 * max_dims * sizeof (int64_t));
+  const DLTensor *view = get_view (self);
+  Export *export = g_malloc (sizeof (Export) + 2 * view->ndim * sizeof (int64_t));
   DLTensor *out = versioned ? &export->managed.versioned.dl_tensor : &export->managed.legacy.dl_tensor;
+  int i;
 
   export->copy = copy;
   export->tensor = copy == NULL ? ovstage_tensor_ref (self->tensor) : NULL;
-  fill_dltensor (out, self->tensor);
+  *out = *view;
   out->shape = export->dims;
-  out->strides = export->dims + max_dims;
-  out->ndim = pyovs_tensor_expand_lanes (self->tensor, out->shape, out->strides);
+  out->strides = export->dims + view->ndim;
+  for (i = 0; i < view->ndim; i++)
+    {
+      out->shape[i] = view->shape[i];
+      out->strides[i] = view->strides[i];
+    }
   if (copy != NULL)
     {
       int64_t step = 1;
-      int i;
 
       out->data = copy;
       out->device.device_type = kDLCPU;
@@ -111,14 +131,14 @@ export_new (PyovsTensor *self, gpointer copy, gboolean versioned)
 
 /* Elements below a byte that take one each; only DLPack's own struct tells. */
 static gboolean
-is_padded (OvstageTensor *tensor)
+is_padded (PyovsTensor *self)
 {
   DLManagedTensorVersioned *managed;
   gboolean padded;
 
-  if (G_LIKELY (ovstage_tensor_get_data_type (tensor)->bits % 8 == 0))
+  if (G_LIKELY (get_view (self)->dtype.bits % 8 == 0))
     return FALSE;
-  managed = ovstage_tensor_dup_dlpack (tensor);
+  managed = ovstage_tensor_dup_dlpack (self->tensor);
   padded = (managed->flags & DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED) != 0;
   managed->deleter (managed);
   return padded;
@@ -135,7 +155,7 @@ export_versioned (PyovsTensor *self, gpointer copy, guint32 minor)
   managed->manager_ctx = export;
   managed->deleter = delete_versioned;
   managed->flags = copy != NULL ? DLPACK_FLAG_BITMASK_IS_COPIED : self->read_only ? DLPACK_FLAG_BITMASK_READ_ONLY : 0;
-  if (is_padded (self->tensor))
+  if (is_padded (self))
     managed->flags |= DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED;
   return managed;
 }
@@ -272,26 +292,9 @@ take_managed (DLManagedTensorVersioned *managed, void **out)
 static int
 lend (void *object, DLTensor *out)
 {
-  PyovsTensor *self = object;
-  gsize n_dims;
-
   if (!check_tensor (object))
     return -1;
-  fill_dltensor (out, self->tensor);
-  out->shape = (int64_t *) ovstage_tensor_get_shape (self->tensor, &n_dims);
-  out->strides = (int64_t *) ovstage_tensor_get_strides (self->tensor, NULL);
-  out->ndim = n_dims;
-  if (n_dims > 0 && ovstage_tensor_get_data_type (self->tensor)->lanes == 1)
-    return 0;
-
-  if (self->axes == NULL)
-    {
-      self->axes = g_new (gint64, 2 * (n_dims + 1));
-      pyovs_tensor_expand_lanes (self->tensor, self->axes, self->axes + n_dims + 1);
-    }
-  out->shape = (int64_t *) self->axes;
-  out->strides = (int64_t *) self->axes + n_dims + 1;
-  out->ndim += ovstage_tensor_get_data_type (self->tensor)->lanes > 1;
+  *out = *get_view (object);
   return 0;
 }
 

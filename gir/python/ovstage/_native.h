@@ -131,7 +131,8 @@ typedef struct
   OvstageTensor *tensor; /* (owned) */
   gboolean read_only;
   Py_ssize_t *dims; /* (owned) (nullable) shape and strides of exported buffers, made on first use */
-  gint64 *axes;     /* (owned) (nullable) of tensors that are lent, likewise; lanes are an axis */
+  DLTensor view;    /* as others see it: lanes are an axis. Made on first use; without a shape it is not made yet */
+  gint64 *axes;     /* (owned) (nullable) of @view, where the tensor itself has other ones */
 } PyovsTensor;
 
 extern PyTypeObject pyovs_tensor_type;
