@@ -27,7 +27,7 @@ import ovstage
 from support import Producer, steal
 
 jax.config.update("jax_enable_x64", True)
-warp.config.quiet = True
+warp.config.log_level = warp.LOG_ERROR
 warp.init()
 warnings.filterwarnings("ignore", module="array_api_strict")
 
