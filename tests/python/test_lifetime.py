@@ -164,6 +164,28 @@ class Exit(unittest.TestCase):
         asyncio.run(frame())
         """)
 
+    def test_awaiting_after_the_end(self):
+        # Handlers that were registered first run last, when the package has closed its stages.
+        result = self.run_python("""
+        import asyncio, atexit
+        def late():
+            import numpy as np
+            async def frames():
+                with ovstage.Stage() as stage, ovstage.PathDictionary(stage) as paths:
+                    prims = paths.create_path_list_from_strings([f"/P{i}" for i in range(200000)])
+                    with stage.query_from_path_list(prims) as query:
+                        for ordinal in range(1, 6):
+                            await stage.write_attribute(query, "a", ordinal, np.ones((200000, 16), np.float32), is_array=False)
+                            await stage.advance_write_floor(ordinal)
+                        async for group in stage.read_attributes(query, ["a"], ovstage.OrdinalRange.latest(5)):
+                            return group.array(0)[0]
+            print(asyncio.run(frames()))
+            print(ovstage.glib.run(frames()))
+        atexit.register(late)
+        import ovstage
+        """)
+        self.assertEqual(result.stdout, "1.0\n1.0\n")
+
     def test_threads_still_running(self):
         self.run_python(self.setup + """
         import threading

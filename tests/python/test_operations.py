@@ -271,6 +271,93 @@ class Large(StageCase):
         self.assertFalse(task.cancel())
         self.seal()
 
+    def never(self):
+        """A task that waits for ever."""
+        task = ovstage.glib.Task.__new__(ovstage.glib.Task)
+        task._done = task._asked = task._running = False
+        task._callbacks, task._error, task._turn = [], None, 0
+        return task
+
+    def test_glib_callbacks_that_raise(self):
+        never, called = self.never(), []
+
+        async def wait():
+            await never
+            return 5
+
+        async def outer():
+            return await task
+
+        task = ovstage.glib.spawn(wait())
+
+        def failing(task):
+            called.append("failing")
+            raise KeyError("callback")
+
+        task.add_done_callback(failing)
+        other = ovstage.glib.spawn(outer())
+        task.add_done_callback(failing)
+        task.add_done_callback(lambda task: called.append("last"))
+        with self.assertRaises(KeyError) as caught:
+            never._finish(None, None)
+        self.assertIsInstance(caught.exception.__context__, KeyError)
+        self.assertEqual(called, ["failing", "failing", "last"])
+        self.assertEqual((task.result(), other.result()), (5, 5))
+
+    def test_glib_cancel_with_cleanup(self):
+        cleaned = []
+
+        async def good():
+            try:
+                await self.never()
+            finally:
+                cleaned.append(True)
+
+        async def failing():
+            try:
+                await self.never()
+            finally:
+                raise KeyError("cleanup")
+
+        async def awaiting():
+            try:
+                await self.never()
+            finally:
+                await self.never()
+
+        async def stopping():
+            try:
+                await self.never()
+            finally:
+                raise KeyboardInterrupt
+
+        for function, error in ((good, ovstage.glib.CancelledError), (failing, KeyError), (awaiting, RuntimeError)):
+            with self.subTest(function.__name__):
+                task, told = ovstage.glib.spawn(function()), []
+                task.add_done_callback(told.append)
+                self.assertTrue(task.cancel())
+                self.assertEqual((task.done(), told), (True, [task]))
+                with self.assertRaises(error):
+                    task.result()
+                self.assertFalse(task.cancel())
+        self.assertEqual(cleaned, [True])
+        task = ovstage.glib.spawn(stopping())
+        with self.assertRaises(KeyboardInterrupt):
+            task.cancel()
+        self.assertIsInstance(task.exception(), KeyboardInterrupt)
+
+    def test_glib_cancel_from_within(self):
+        async def frame():
+            await never
+            with self.assertRaisesRegex(RuntimeError, "running"):
+                task.cancel()
+            return "went on"
+
+        never = self.never()
+        task = ovstage.glib.spawn(frame())
+        never._finish(None, None)
+        self.assertEqual(task.result(), "went on")
+
     def test_pygobject_main_loop(self):
         try:
             from gi.repository import GLib

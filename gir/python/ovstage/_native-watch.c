@@ -69,8 +69,13 @@ run_watch_thread (gpointer data)
 PyObject *
 pyovs_watch (OvstageOperation *op, PyObject *function, gboolean in_this_context)
 {
-  Watch *watch = g_new (Watch, 1);
+  Watch *watch;
 
+  /* No other thread gets at Python any more: this one waits itself. */
+  if (!in_this_context && pyovs_is_drained ())
+    return pyovs_wait (op, OVSTAGE_TIMEOUT_INFINITE) < 0 ? NULL : PyObject_CallNoArgs (function);
+
+  watch = g_new (Watch, 1);
   watch->op = g_object_ref (op);
   watch->function = Py_NewRef (function);
   if (in_this_context)

@@ -39,6 +39,12 @@ pyovs_gil_end (PyGILState_STATE state)
   g_atomic_int_add (&n_inside, -1);
 }
 
+gboolean
+pyovs_is_drained (void)
+{
+  return g_atomic_int_get (&finalized);
+}
+
 static PyObject *
 drain (PyObject *module, PyObject *unused)
 {

@@ -68,6 +68,8 @@ void pyovs_refuse_gerror (PyovsRefusal *refusal, GError *error);
 /* The GIL for functions that any thread may call. FALSE once the interpreter is gone: leave Python alone. */
 gboolean pyovs_gil_begin (PyGILState_STATE *state);
 void pyovs_gil_end (PyGILState_STATE state);
+/* Whether the interpreter is about to go. */
+gboolean pyovs_is_drained (void);
 
 /* What lets memory go may call the deleters of others, who must not meet a Python error that is set. */
 #define PYOVS_KEEPING_ERROR(statement) \

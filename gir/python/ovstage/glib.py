@@ -38,7 +38,7 @@ class CancelledError(Exception):
 class Task(Awaitable[Any]):
     """A coroutine that runs in a main context. Made by spawn()."""
 
-    __slots__ = ("_coroutine", "_result", "_error", "_done", "_asked", "_callbacks", "_turn", "__weakref__")
+    __slots__ = ("_coroutine", "_result", "_error", "_done", "_asked", "_callbacks", "_turn", "_running", "__weakref__")
 
     def __init__(self, coroutine: Coroutine[Any, Any, Any]) -> None:
         self._done = False
@@ -47,6 +47,7 @@ class Task(Awaitable[Any]):
         self._error: Optional[BaseException] = None
         self._callbacks: List[Callable[[Task], Any]] = []
         self._turn = 0
+        self._running = False
         if not hasattr(coroutine, "send") or not hasattr(coroutine, "throw"):
             self._done = True
             raise TypeError(f"a coroutine is needed, not {type(coroutine).__name__}")
@@ -74,13 +75,28 @@ class Task(Awaitable[Any]):
         return self._error
 
     def cancel(self) -> bool:
-        """Closes the coroutine; result() then raises CancelledError. False if it has ended."""
+        """Closes the coroutine; result() then raises CancelledError, or what the coroutine raised while it was closed.
+
+        False if it has ended. A coroutine can neither cancel itself nor await anything while it is closed.
+        """
         if self._done:
             return False
+        if self._running:
+            raise RuntimeError("the task is running, it cannot be cancelled from within")
         self._turn += 1
-        self._coroutine.close()
-        self._asked = True
-        self._finish(None, CancelledError("the task was cancelled"))
+        self._running = True
+        try:
+            self._coroutine.close()
+        except Exception as failure:
+            self._finish(None, failure)
+        except BaseException as failure:
+            self._finish(None, failure)
+            raise
+        else:
+            self._asked = True
+            self._finish(None, CancelledError("the task was cancelled"))
+        finally:
+            self._running = False
         return True
 
     def add_done_callback(self, callback: Callable[[Task], Any]) -> None:
@@ -105,8 +121,17 @@ class Task(Awaitable[Any]):
         self._result = result
         self._error = error
         callbacks, self._callbacks = self._callbacks, []
+        # One that raises does not keep the others from being called. Who awaits this task is among them.
+        raised: Optional[BaseException] = None
         for callback in callbacks:
-            callback(self)
+            try:
+                callback(self)
+            except BaseException as failure:
+                if raised is not None and failure.__context__ is None:
+                    failure.__context__ = raised
+                raised = failure
+        if raised is not None:
+            raise raised
 
     def _resume(self, turn: int) -> None:
         # A cancelled wait may still be told that its operation is done.
@@ -116,23 +141,33 @@ class Task(Awaitable[Any]):
     def _step(self, error: Optional[BaseException]) -> None:
         outer = stepping.loop
         stepping.loop = running_loop()
+        self._running = True
+        target: Any = None
+        result: Any = None
+        failure: Optional[BaseException] = None
+        ended = True
         try:
             if error is not None:
                 target = self._coroutine.throw(error)
             else:
                 target = self._coroutine.send(None)
+            ended = False
         except StopIteration as stop:
-            self._finish(stop.value, None)
-            return
-        except Exception as failure:
-            self._finish(None, failure)
-            return
-        except BaseException as failure:
-            self._finish(None, failure)
-            raise
+            result = stop.value
+        except BaseException as raised:
+            failure = raised
         finally:
+            self._running = False
             stepping.loop = outer
 
+        if not ended:
+            self._wait_for(target)
+            return
+        self._finish(result, failure)
+        if failure is not None and not isinstance(failure, Exception):
+            raise failure
+
+    def _wait_for(self, target: Any) -> None:
         self._turn += 1
         turn = self._turn
         if isinstance(target, _native.Operation):
