@@ -674,6 +674,7 @@ test_faults (void)
   assert_fault (&scene, compare (scene.b, OVSTAGE_FILTER_OP_GT, int_value (1)), OVSTAGE_ERROR_NOT_SUPPORTED, "GT", "float32x3");
   assert_fault (&scene, compare (scene.c, OVSTAGE_FILTER_OP_SUBTREE, text_value ("/p")), OVSTAGE_ERROR_NOT_SUPPORTED, "SUBTREE", "TOKEN_ID");
   assert_fault (&scene, has (active), OVSTAGE_ERROR_NOT_SUPPORTED, "usd-active", "predicates[0]");
+  assert_fault (&scene, has (0), OVSTAGE_ERROR_INVALID_HANDLE, "predicates[0]", "token 0");
   assert_fault (&scene, has (G_MAXUINT32), OVSTAGE_ERROR_INVALID_HANDLE, "predicates[0]", "unknown");
   assert_fault (&scene, compare (scene.a, (OvstageFilterOp) 9, int_value (1)), OVSTAGE_ERROR_INVALID_ARGUMENT, "op is 9", "8");
   assert_fault (&scene, compare (scene.a, OVSTAGE_FILTER_OP_HAS, int_value (1)), OVSTAGE_ERROR_INVALID_ARGUMENT, "HAS", "no value");

@@ -665,6 +665,12 @@ book_blocked (OvsOp *op, GQueue *ready)
   ovs_blocked_free (blocked);
 }
 
+static gboolean
+is_own_path (const OvstageFilter *filter)
+{
+  return filter->attribute == 0 && filter->op == OVSTAGE_FILTER_OP_SUBTREE;
+}
+
 /* Handles, and what is never supported. */
 static gboolean
 check_query (OvsStage *stage, OvsSelect *select, const guint64 *attributes, gsize n_attributes, GError **error)
@@ -673,7 +679,7 @@ check_query (OvsStage *stage, OvsSelect *select, const guint64 *attributes, gsiz
     {
       const Predicate *predicate = &g_array_index (select->predicates, Predicate, i);
 
-      if (predicate->filter->attribute != 0 && !ovs_stage_check_attribute (stage, predicate->filter->attribute, error))
+      if (!is_own_path (predicate->filter) && !ovs_stage_check_attribute (stage, predicate->filter->attribute, error))
         {
           g_prefix_error (error, "predicates[%u]: ", i);
           return FALSE;
@@ -689,8 +695,8 @@ check_query (OvsStage *stage, OvsSelect *select, const guint64 *attributes, gsiz
     {
       Predicate *predicate = &g_array_index (select->predicates, Predicate, i);
 
-      predicate->builtin = predicate->filter->attribute == 0 ? OVS_BUILTIN_PATH
-                                                              : ovs_stage_get_builtin (stage, (guint32) predicate->filter->attribute);
+      predicate->builtin = is_own_path (predicate->filter) ? OVS_BUILTIN_PATH
+                                                            : ovs_stage_get_builtin (stage, (guint32) predicate->filter->attribute);
       if (predicate->builtin == OVS_BUILTIN_ACTIVE)
         return ovs_fail (error, OVSTAGE_ERROR_NOT_SUPPORTED, "predicates[%u]: '%s' cannot be looked at", i,
                          ovs_stage_name (stage, (guint32) predicate->filter->attribute));

@@ -45,7 +45,7 @@ struct _OvstageFilter
   OvsFilterKind kind;
   guint depth;
   gint op;           /* of a predicate, with */
-  guint64 attribute; /* 0: the path of the prim itself */
+  guint64 attribute; /* 0 with SUBTREE: the path of the prim itself */
   OvsValue *values;  /* (owned) */
   gsize n_values;
   OvstageFilter **parts; /* (owned) of the others */

@@ -29,8 +29,9 @@ All objects may be used from several threads.
 
 import atexit as _atexit
 
-from ._enums import AttributeSemantic, DLDataTypeCode, DLDeviceType, ErrorCode, PrimMode, Scope
+from ._enums import AttributeSemantic, DLDataTypeCode, DLDeviceType, ErrorCode, FilterOp, PrimMode, Scope
 from ._errors import OvstageError, OvxError
+from ._filters import Filter, Predicate
 from ._types import DLDataType, DLDevice, Placement, ReadGroupMeta, WriteDesc
 from ._native import (
     ORDINAL_NEWEST,
@@ -63,6 +64,8 @@ __all__ = [
     "DLDeviceType",
     "DLTensor",
     "ErrorCode",
+    "Filter",
+    "FilterOp",
     "ManagedDLTensor",
     "Map",
     "MapGroup",
@@ -73,6 +76,7 @@ __all__ = [
     "PathDictionary",
     "PathList",
     "Placement",
+    "Predicate",
     "PrimMode",
     "Query",
     "Read",

@@ -106,3 +106,17 @@ class DLDeviceType(IntEnum):
     kDLHexagon = 16
     kDLMAIA = 17
     kDLTrn = 18
+
+
+class FilterOp(IntEnum):
+    """How a predicate of a filter looks at a value."""
+
+    HAS = 0
+    IN = 1
+    CONTAINS = 2
+    PREFIX = 3
+    LT = 4
+    LE = 5
+    GT = 6
+    GE = 7
+    SUBTREE = 8

@@ -390,7 +390,24 @@ query_get_path_list (PyovsOperation *self, void *closure)
 static PyObject *
 query_get_attributes (PyovsOperation *self, void *closure)
 {
-  return PyTuple_New (0);
+  g_autofree guint64 *tokens = NULL;
+  PyObject *tuple;
+  gsize n;
+
+  if (!pyovs_operation_finish (self, OVSTAGE_TIMEOUT_INFINITE))
+    return NULL;
+  tokens = ovstage_query_dup_attributes ((OvstageQuery *) self->op, &n);
+  tuple = PyTuple_New ((Py_ssize_t) n);
+  for (gsize i = 0; tuple != NULL && i < n; i++)
+    {
+      PyObject *token = PyLong_FromUnsignedLongLong (tokens[i]);
+
+      if (token == NULL)
+        Py_CLEAR (tuple);
+      else
+        PyTuple_SET_ITEM (tuple, (Py_ssize_t) i, token);
+    }
+  return tuple;
 }
 
 static PyMethodDef query_methods[] = {
@@ -405,7 +422,7 @@ static PyGetSetDef query_getset[] = {
   { "prim_count", (getter) query_get_prim_count, NULL, PyDoc_STR ("How many prims the query selects."), NULL },
   { "path_list", (getter) query_get_path_list, NULL, PyDoc_STR ("The prims, as a PathList."), NULL },
   { "attributes", (getter) query_get_attributes, NULL,
-    PyDoc_STR ("The attributes that the query was asked to tell about, as tokens; none for a path list."), NULL },
+    PyDoc_STR ("The attributes that a filter query found on its prims, as tokens; none for a path list."), NULL },
   { NULL },
 };
 
