@@ -193,4 +193,6 @@ for version in 60 70 80 100 101 102 103; do
   try "DLPack $version" -isystem "$TMPDIR/$version"
 done
 try "the installed DLPack"
+# Another one that is there, by the folder of its dlpack/dlpack.h.
+[ -z "${OVSTAGE_DLPACK_INCLUDE:-}" ] || try "the DLPack of ${OVSTAGE_DLPACK_NAME:-$OVSTAGE_DLPACK_INCLUDE}" -isystem "$OVSTAGE_DLPACK_INCLUDE"
 plan

@@ -15,7 +15,7 @@ import pyarrow
 import warp
 
 import ovstage
-from frameworks import BASE, DTYPES, FRAMEWORKS, LAYOUTS, SMALL_FLOATS, Arrow, Numpy, TvmFfi, Warp, dtype, raw, record, tensor_of, values
+from frameworks import BASE, DTYPES, FRAMEWORKS, LAYOUTS, SMALL_FLOATS, Arrow, Numpy, Strict, TvmFfi, Warp, dtype, raw, record, tensor_of, values
 from ovstage import DLDataType, DLTensor, OrdinalRange
 from support import StageCase
 
@@ -225,6 +225,37 @@ class Matrix(StageCase):
 
         framework = TvmFfi()
         self.assertEqual(framework.show(framework.take(Bare())).tolist(), [0, 1, 2, 3])
+
+    def test_maps(self):
+        """Who can write to what it takes fills the memory of a map."""
+        for framework in (Numpy(), Warp(), TvmFfi(), Strict()):
+            with self.subTest(framework=framework.name):
+                name = f"map {framework.name}"
+                with self.stage.map_attribute(self.query, name, 1, dtype=DLDataType(2, 32, 3)) as map:
+                    for group in map.groups():
+                        exported = group.dlpack(0)
+                        self.assertFalse(exported.readonly)
+                        shown = framework.show(framework.take(exported))
+                        self.assertEqual((shown.shape, address(shown)), ((4, 3), exported.data))
+                        shown[...] = BASE.reshape(4, 3)
+                        with self.assertRaises(ValueError):
+                            np.from_dlpack(group.dlpack(0, readonly=True))[...] = 0
+                    self.stage.unmap_attribute(map).wait()
+                self.seal(1, scope=ovstage.Scope.INCLUDE, attributes=[name])
+                self.assertEqual(self.values(1, name).tolist(), BASE.reshape(4, 3).tolist())
+
+    def test_array_attributes(self):
+        """Rows of different lengths, one tensor each."""
+        rows = [values("float32", n) for n in (1, 3, 0, 2)]
+        for framework in FRAMEWORKS:
+            with self.subTest(framework=framework.name):
+                name = f"rows {framework.name}"
+                self.write([framework.make(row) for row in rows], 1, name, is_array=True).wait()
+                self.seal(1, scope=ovstage.Scope.INCLUDE, attributes=[name])
+                with self.stage.read_attributes(self.query, [name], OrdinalRange.latest(1)) as read:
+                    for group in read.groups():
+                        got = [framework.show(framework.take(group.dlpack(i))).tolist() for i in range(group.tensor_count)]
+                        self.assertEqual(got, [row.tolist() for row in rows])
 
     def test_warp_kernels(self):
         exported, _ = self.written(BASE.reshape(4, 3), "points")
