@@ -42,6 +42,7 @@ class Package(unittest.TestCase):
     def test_version(self):
         self.assertEqual(len(ovstage.library_version()), 3)
         self.assertGreaterEqual(ovstage.library_version(), (1, 0, 0))
+        self.assertEqual(ovstage.__version__, "%d.%d.%d" % ovstage.library_version())
 
     def test_codes(self):
         self.assertIs(ErrorCode.PRIM_NOT_FOUND, ErrorCode.ALREADY_EXISTS)

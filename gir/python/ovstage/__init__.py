@@ -91,5 +91,7 @@ __all__ = [
     "make_dltensor",
 ]
 
+__version__ = ".".join(map(str, library_version()))
+
 # Work that is in flight may need the interpreter to let go of what it holds.
 _atexit.register(_native._drain)

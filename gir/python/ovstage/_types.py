@@ -102,7 +102,18 @@ class Placement(_PlacementFields):
 
 
 class WriteDesc:
-    """What Stage.write_attributes() writes to one attribute, in the words of Stage.write_attribute()."""
+    """What Stage.write_attributes() writes to one attribute, in the words of Stage.write_attribute().
+
+    ``attribute``: a name, or its token.
+    ``tensors``: an array of any library, or a list of them: for an array attribute one per row.
+    ``is_array``: whether the attribute has rows of different lengths; a bool, it is never guessed.
+    ``semantic``: what the values mean.
+    ``index_map``: for each prim written, the row of ``tensors`` that it gets. Not with ``mask``.
+    ``mask``: which of the prims are written: bools, or 64-bit words, which need ``count``.
+    ``count``: how many prims are written, the first ones of the query; all of them if it is None.
+    ``cuda_event``, ``cuda_stream``: what is waited for before the values are read; 0 is nothing.
+    ``transfer``: hands the memory over: it is kept instead of copied, and must not be written to any more.
+    """
 
     __slots__ = (
         "attribute",
