@@ -728,6 +728,35 @@ test_values_and_offsets (void)
   scene_clear (&scene);
 }
 
+/* Prims that lost the attribute have neither values nor texts. */
+static void
+test_tombstones (void)
+{
+  Scene scene;
+  OvstageOrdinalRange range = OVSTAGE_ORDINAL_RANGE_BETWEEN (2, 2);
+  OvstageReadGroup *group;
+  OvstageTensor *values, *offsets;
+  g_autoptr (GError) error = NULL;
+  OvsOp *read;
+
+  scene_init (&scene, 2);
+  write_arrays (&scene, scene.query, 1, "1 2");
+  seal_or_fail (&scene, 1);
+  assert_ok (ovs_stage_delete (scene.stage, scene.query, TOKENS (scene.a), 2));
+  seal_or_fail (&scene, 2);
+  read = ovs_stage_read (scene.stage, scene.query, TOKENS (scene.a), &range, NULL);
+  group = next_group_or_fail (read);
+  g_assert_true (group->is_delete);
+  g_assert_false (ovs_read_group_get_packed (group, &values, &offsets, &error));
+  assert_error_says (error, OVSTAGE_ERROR_INVALID_ARGUMENT, (const char *const[]){ "lost the attribute", NULL });
+  g_clear_error (&error);
+  g_assert_null (ovs_read_group_dup_string (group, 0, &error));
+  assert_error_says (error, OVSTAGE_ERROR_INVALID_ARGUMENT, (const char *const[]){ "lost the attribute", NULL });
+  ovs_read_group_unref (group);
+  ovs_op_unref (read);
+  scene_clear (&scene);
+}
+
 static void
 test_values_without_memory (void)
 {
@@ -1404,6 +1433,7 @@ main (int argc, char **argv)
   g_test_add_func ("/engine-array/adopted-outcomes", test_adopted_outcomes);
   g_test_add_func ("/engine-array/adopted-ragged", test_adopted_ragged);
   g_test_add_func ("/engine-array/values-and-offsets", test_values_and_offsets);
+  g_test_add_func ("/engine-array/tombstones", test_tombstones);
   g_test_add_func ("/engine-array/values-without-memory", test_values_without_memory);
   g_test_add_func ("/engine-array/strings", test_strings);
   g_test_add_func ("/engine-array/update-moves-one-row", test_update_moves_one_row);
