@@ -382,6 +382,12 @@ check_bits (const OvstageWriteData *payload, const OvstageTensor *tensor, const 
   return TRUE;
 }
 
+static gboolean
+are_alike (const OvstageTensor *a, const OvstageTensor *b)
+{
+  return ovs_dtype_equal (a->dtype, b->dtype) && a->device_type == b->device_type && a->device_id == b->device_id;
+}
+
 /* Tensors of one write are alike. */
 static gboolean
 check_alike (const OvstageWriteData *payload, GError **error)
@@ -430,7 +436,7 @@ gboolean
 ovs_payload_check_form (const OvstageWriteData *payload, GError **error)
 {
   gsize n = ovs_payload_n_tensors (payload);
-  gboolean odd = FALSE, missing = FALSE;
+  gboolean odd = FALSE, missing = FALSE, alike = TRUE;
   char name[32];
 
   if (payload->fault != NULL)
@@ -451,6 +457,7 @@ ovs_payload_check_form (const OvstageWriteData *payload, GError **error)
         return ovs_tensor_check (tensor, name_tensor (payload, i, name, sizeof name), NULL, error);
       odd = odd || tensor->dtype.bits % 8 != 0;
       missing = missing || tensor->data == NULL;
+      alike = alike && are_alike (tensor, ovs_payload_get_tensor (payload, 0));
     }
   for (gsize i = 0; odd && i < n; i++)
     if (!check_bits (payload, ovs_payload_get_tensor (payload, i), name_tensor (payload, i, name, sizeof name), error))
@@ -466,7 +473,7 @@ ovs_payload_check_form (const OvstageWriteData *payload, GError **error)
         return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "%s: data is NULL, expected %" G_GSIZE_FORMAT " bytes",
                          name_tensor (payload, i, name, sizeof name), n_bytes);
     }
-  return check_alike (payload, error) && (payload->kind != OVS_PAYLOAD_RAGGED || check_offsets (payload, error));
+  return (alike || check_alike (payload, error)) && (payload->kind != OVS_PAYLOAD_RAGGED || check_offsets (payload, error));
 }
 
 #ifdef __clang__
