@@ -727,6 +727,38 @@ test_budget (void)
   scene_clear (&scene);
 }
 
+/* Records keep the layouts of rows that got other numbers; they count. */
+static void
+test_old_layouts (void)
+{
+  Scene scene;
+
+  scene_init_budget (&scene, 10, 30000);
+  ovs_debug_set_flags (0);
+  write_or_fail (&scene, scene.query, scene.a, 1, payload_fill (float32, 10, 7));
+  seal_or_fail (&scene, 1);
+  for (guint64 ordinal = 2; ordinal < 40; ordinal++)
+    {
+      guint prims[1000];
+      OvsOp *query;
+
+      for (guint i = 0; i < G_N_ELEMENTS (prims); i++)
+        prims[i] = 100 + ((guint) ordinal / 2 % 5) * 500 + i;
+      query = query_prims_or_fail (scene.stage, prims, G_N_ELEMENTS (prims));
+      if (ordinal % 2 == 0)
+        write_or_fail (&scene, query, scene.a, ordinal, payload_fill (float32, G_N_ELEMENTS (prims), 1));
+      else
+        assert_ok (ovs_stage_delete (scene.stage, query, TOKENS (scene.a), ordinal));
+      seal_or_fail (&scene, ordinal);
+      ovs_op_unref (query);
+      /* Rows that were all new: one layout is more than the budget, and its record goes with the next. */
+      g_assert_cmpuint (attr_of (&scene, scene.a)->change_bytes, <, 30000 + 1000 * 60);
+    }
+  g_assert_cmpuint (((OvsColumn *) attr_of (&scene, scene.a)->columns->pdata[0])->changes.n, <=, 3);
+  assert_range (&scene, scene.a, 39, NEWEST, "");
+  scene_clear (&scene);
+}
+
 /* A frame loop over a whole column keeps within the default budget, for ever, and remembers thousands of frames. */
 static void
 test_frames (void)
@@ -1412,6 +1444,7 @@ main (int argc, char **argv)
   g_test_add_func ("/engine-range/gone-schemas", test_gone_schemas);
   g_test_add_func ("/engine-range/pinned", test_pinned);
   g_test_add_func ("/engine-range/budget", test_budget);
+  g_test_add_func ("/engine-range/old-layouts", test_old_layouts);
   g_test_add_func ("/engine-range/frames", test_frames);
   g_test_add_func ("/engine-range/holds", test_holds);
   g_test_add_func ("/engine-range/one-percent", test_one_percent);

@@ -30,7 +30,7 @@ typedef struct
   gboolean all;      /* the rows are all that were live then */
   guint numbering;   /* of the rows, */
   OvsLayout *layout; /* (owned) and where they stand */
-  gsize bytes;
+  gsize bytes;       /* protected by the stage lock */
   guint n_targets;
   OvsTarget targets[];
 } OvsDelta;

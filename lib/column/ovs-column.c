@@ -416,6 +416,21 @@ ovs_column_add_change_of_run (OvsColumn *column, guint64 ordinal, guint32 n)
   log_delta (column, ordinal, delta);
 }
 
+/* Of a row beyond the list of a layout: its prim, and its place in the index. */
+#define ROW_BYTES 28
+
+void
+ovs_column_charge_layout (OvsColumn *column)
+{
+  OvsDelta *last = column->changes.n > 0 ? ovs_changes_get (&column->changes, column->changes.n - 1)->what : NULL;
+  gsize bytes = (gsize) (column->layout->n - column->layout->n_base) * ROW_BYTES;
+
+  if (last == NULL || last->layout != column->layout)
+    return;
+  last->bytes += bytes;
+  column->attr->change_bytes += bytes;
+}
+
 void
 ovs_attr_add_deaths (OvsAttr *attr, OvsDeaths *deaths)
 {

@@ -118,6 +118,8 @@ void ovs_column_set_head_all (OvsColumn *column, guint32 n);
 void ovs_column_add_change (OvsColumn *column, guint64 ordinal, OvsDelta *delta);
 /* The same for what the write of a whole column brings: rows [0, n). */
 void ovs_column_add_change_of_run (OvsColumn *column, guint64 ordinal, guint32 n);
+/* The rows are about to get new numbers: from now on the layout may be there for the records alone, and counts among them. */
+void ovs_column_charge_layout (OvsColumn *column);
 /* Takes @deaths. */
 void ovs_attr_add_deaths (OvsAttr *attr, OvsDeaths *deaths);
 /* Forgets the oldest changes beyond @budget bytes and some more, up to @held; but of each column the last. */

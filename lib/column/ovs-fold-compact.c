@@ -168,6 +168,7 @@ ovs_fold_publish_compaction (OvsFold *fold, OvsFoldAttr *attr, OvsFoldColumn *fo
   if (is_staged (attr, column, attr->n_sets) || !move_head (column, compaction))
     return;
 
+  ovs_column_charge_layout (column);
   version = column->versions->pdata[column->versions->len - 1];
   column->versions->pdata[column->versions->len - 1] = compaction->version;
   compaction->version = NULL;
