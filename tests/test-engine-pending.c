@@ -641,6 +641,7 @@ test_map_and_commit (void)
   commit = ovs_map_commit (map, 0, 0);
   assert_pending (commit);
   check_refused (ovs_map_commit (map, 0, 0), OVSTAGE_ERROR_INVALID_HANDLE, (const char *const[]){ NULL });
+  ovs_map_discard (map); /* too late */
   ovs_op_unref (map);
   seal = advance (&scene, 2);
   read = read_at (&scene, scene.query, &scene.a, 1, 2);

@@ -525,6 +525,95 @@ test_fail_after (void)
   ovs_buffer_unref (alloc_or_fail (pool, 100));
 }
 
+static OvsBuffer *
+alloc_map_or_fail (OvsPool *pool, gsize size)
+{
+  OvsBuffer *buffer = ovs_pool_alloc_map (pool, size);
+
+  g_assert_nonnull (buffer);
+  g_assert_cmpint (buffer->origin, ==, OVS_BUFFER_MAP);
+  g_assert_cmpuint (buffer->size, ==, size);
+  g_assert_cmpuint ((guintptr) buffer->data % OVS_BUFFER_ALIGNMENT, ==, 0);
+  return buffer;
+}
+
+/* What users had the address of is used again as late as can be, as plain memory. */
+static void
+test_map_used_last (void)
+{
+  const gsize sizes[] = { 100, 60 * KIB, 1 * MIB };
+  OvsDebugFlags flags = ovs_debug_flags ();
+
+  ovs_debug_set_flags (flags & ~(guint) OVS_DEBUG_POISON);
+  for (guint i = 0; i < G_N_ELEMENTS (sizes); i++)
+    {
+      g_autoptr (OvsPool) pool = ovs_pool_new ();
+      OvsBuffer *plain = alloc_or_fail (pool, sizes[i]);
+      OvsBuffer *map = alloc_map_or_fail (pool, sizes[i]);
+      OvsBuffer *other = alloc_map_or_fail (pool, sizes[i]);
+      guint8 *data[] = { plain->data, map->data, other->data };
+
+      g_assert_true (ovs_buffer_is_writable (map));
+      ovs_buffer_unref (plain);
+      ovs_buffer_unref (map);
+      ovs_buffer_unref (other);
+      for (guint b = 0; b < 3; b++)
+        {
+          OvsBuffer *again = alloc_or_fail (pool, sizes[i]);
+
+          g_assert_true (again->data == data[b]);
+          g_assert_cmpint (again->origin, ==, OVS_BUFFER_POOL);
+          data[b] = (guint8 *) again;
+        }
+      for (guint b = 0; b < 3; b++)
+        ovs_buffer_unref ((OvsBuffer *) data[b]);
+      g_assert_cmpuint (get_stats (pool).n_live, ==, 0);
+    }
+  ovs_debug_set_flags (flags);
+}
+
+/* To find who goes on using it, it is a mapping of its own, which nobody gets after that. */
+static void
+test_map_poison (void)
+{
+  OvsDebugFlags flags = ovs_debug_flags ();
+  OvsPool *pool = ovs_pool_new ();
+  OvsBuffer *buffer;
+  guint8 *data;
+
+  ovs_debug_set_flags (OVS_DEBUG_POISON);
+  for (guint i = 0; i < 200; i++)
+    {
+      buffer = alloc_map_or_fail (pool, 10 * KIB);
+      g_assert_cmpuint (buffer->data[0], ==, 0xa5);
+      g_assert_cmpuint (buffer->data[buffer->capacity - 1], ==, 0xa5);
+      buffer->data[0] = 1;
+      ovs_buffer_abandon (buffer);
+      g_assert_cmpuint (buffer->data[0], ==, 0xa5);
+      ovs_buffer_protect (buffer);
+      g_assert_false (ovs_buffer_is_writable (buffer));
+      g_assert_cmpuint (buffer->data[1], ==, 0xa5);
+      g_assert_cmpuint (get_stats (pool).n_live, ==, 1);
+      ovs_buffer_unref (buffer);
+    }
+  g_assert_cmpuint (get_stats (pool).n_live, ==, 0);
+
+  /* Larger than all that is kept as a trap. */
+  buffer = alloc_map_or_fail (pool, 65 * MIB);
+  data = buffer->data;
+  ovs_buffer_unref (buffer);
+  g_assert_false (is_mapped (data));
+
+  /* It outlives the pool's owner. */
+  buffer = alloc_map_or_fail (pool, 100);
+  ovs_pool_fail_after (pool, 0);
+  g_assert_null (ovs_pool_alloc_map (pool, 100));
+  ovs_pool_unref (pool);
+  buffer->data[99] = 1;
+  ovs_buffer_unref (buffer);
+  ovs_debug_set_flags (flags);
+}
+
 static void
 test_poison (void)
 {
@@ -679,6 +768,8 @@ main (int argc, char *argv[])
   g_test_add_func ("/pool/adopted-pending", test_adopted_pending);
   g_test_add_func ("/pool/destroy-may-call-back", test_destroy_may_call_back);
   g_test_add_func ("/pool/fail-after", test_fail_after);
+  g_test_add_func ("/pool/map-used-last", test_map_used_last);
+  g_test_add_func ("/pool/map-poison", test_map_poison);
   g_test_add_func ("/pool/poison", test_poison);
   g_test_add_func ("/debug/environment", test_debug_environment);
 #ifdef __SANITIZE_ADDRESS__

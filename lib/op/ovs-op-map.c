@@ -714,7 +714,7 @@ ovs_map_next (OvsOp *op, OvstageMapGroup **group, GError **error)
       return FALSE;
     }
   /* What was committed or dropped is passed over. */
-  while (*group == NULL && (guint) g_atomic_int_get (&map->next) < map->n_pieces)
+  while (*group == NULL && !g_atomic_int_get (&map->ended) && (guint) g_atomic_int_get (&map->next) < map->n_pieces)
     {
       i = g_atomic_int_add (&map->next, 1);
       if ((guint) i < map->n_pieces && ovs_map_group_is_open (map->pieces[i].group))
@@ -852,8 +852,12 @@ ovs_map_discard (OvsOp *op)
 {
   OvsMap *map = (OvsMap *) op;
 
-  /* One whose prims are not known is withdrawn. */
-  if (g_atomic_int_compare_and_exchange (&map->ended, FALSE, TRUE))
-    ovs_op_cancel (op);
+  /* A commit may still have to take what it wants. */
+  if (!g_atomic_int_compare_and_exchange (&map->ended, FALSE, TRUE))
+    return;
+  /* One whose prims are not known is withdrawn; one that is just being booked drops its groups with its last reference. */
+  ovs_op_cancel (op);
+  ovs_stage_lock (op->stage);
   drop_pieces (map);
+  ovs_stage_unlock (op->stage);
 }
