@@ -810,10 +810,9 @@ find_rest (OvsOp *op, guint i, OvsOp **query, OvstageWriteData **data)
 static OvsOp *
 commit_later (OvsMap *map, guint64 stream, guint64 event)
 {
-  OvsWrite *write = ovs_op_new (map->op.stage, OVS_OP_WRITE, sizeof *write + sizeof (guint32));
+  OvsWrite *write = ovs_write_new (map->op.stage, map->ordinal, 1);
   GError *error = NULL;
 
-  write->ordinal = map->ordinal;
   write->attributes[write->n_attributes++] = map->attribute;
   check_sync (stream, event, &error);
   return ovs_write_submit_later (write, &map->op, map->prim_mode, find_rest, error);
