@@ -239,7 +239,7 @@ class Program:
         if want["status"] != 0:
             return out
         if isinstance(want["as_of"], list):
-            out.append(f"expect({where + ' as_of'!r}, as_of in {want['as_of']}, True)")
+            out.append(f"expect({where + ' as_of'!r}, as_of in {sorted(set(want['as_of']))}, True)")
         else:
             out.append(f"expect({where + ' as_of'!r}, as_of, {want['as_of']})")
         out.append(f"expect({where + ' groups'!r}, [seen(group) for group in groups], [")

@@ -20,13 +20,16 @@ class Reads:
         floors = [self.floor(attribute) for attribute in attributes if self.attribute_exists(attribute)]
         return min([ordinal, *(floors or [self.global_floor()])])
 
-    def as_of_later(self, attributes, ordinal, start=None):
+    def as_of_later(self, attributes, ordinal):
         """What as_of may be where the read runs later: attributes may have come to be meanwhile."""
-        attributes = [attribute for attribute in self.selected(attributes) if attribute not in BUILT_INS]
+        attributes = self.stored(attributes)
         floors = [self.floor(attribute) for attribute in attributes if self.attribute_exists(attribute)]
         other = [self.floor(attribute) for attribute in attributes if not self.attribute_exists(attribute)]
-        told = {self.as_of(attributes, ordinal), *(min([ordinal, floor, *floors]) for floor in other)}
-        return sorted({as_of if start is None else max(as_of, start - 1) for as_of in told})
+        return [self.as_of(attributes, ordinal), *(min([ordinal, floor, *floors]) for floor in other)]
+
+    def stored(self, attributes):
+        """Those of a read that have a say in as_of."""
+        return [attribute for attribute in self.selected(attributes) if attribute not in BUILT_INS]
 
     def is_unsealed(self, attribute, prims, ordinal):
         """Whether any of these keys has something staged at or below an ordinal.
@@ -72,7 +75,7 @@ class Reads:
         attributes = self.selected(attributes)
         if UNSUPPORTED in attributes:
             return Result(NOT_SUPPORTED, 0, [])
-        stored = [attribute for attribute in attributes if attribute not in BUILT_INS]
+        stored = self.stored(attributes)
         if ordinal != NEWEST and any(self.is_unsealed(attribute, prims, ordinal) for attribute in stored):
             return Result(WRITE_FLOOR_VIOLATION, 0, [])
         as_of = self.as_of(stored, ordinal)

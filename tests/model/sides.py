@@ -40,6 +40,8 @@ class ModelSide:
         self.pending = []
         self.late_reads = []
         self.late_queries = []
+        self.unsure = []  # global floors that may still be told: seals since were not waited for
+        self.floating = []  # (as_of, ordinal, start) of late reads that tell the global floor
 
     def step(self, op):
         return getattr(self, op["op"])(op)
@@ -110,7 +112,12 @@ class ModelSide:
         return None if prims is None else self.submitted(op, self.model.delete(prims, op["attributes"], op["ordinal"]))
 
     def seal(self, op):
-        return self.submitted(op, self.model.advance(op["ordinal"], op["scope"], op["attributes"]))
+        if not op["wait"]:
+            self.unsure.append(self.model.global_floor())
+        seen = self.submitted(op, self.model.advance(op["ordinal"], op["scope"], op["attributes"]))
+        for as_of, ordinal, start in self.floating:
+            as_of += self.as_of_global(self.model.global_floor(), ordinal, start)
+        return seen
 
     def clone(self, op):
         return self.submitted(op, self.model.clone(op["source"], op["targets"], op["ordinal"]))
@@ -131,12 +138,29 @@ class ModelSide:
                 "groups": [self.describe(group) for group in result.groups],
                 "generations": [self.generation(group) for group in result.groups],
             }
+        if result.status == model.OK:
+            seen["as_of"] = self.as_of(op)
         if op["late"]:
-            if result.status == model.OK:
-                seen["as_of"] = self.model.as_of_later(op["attributes"], op["ordinal"], op["start"])
             self.late_reads.append(seen)
             return {}
         return seen
+
+    def as_of(self, op):
+        """What the read may tell: more than one value where seals or writes have a say that it is not ordered with."""
+        told = [self.model.as_of(self.model.stored(op["attributes"]), op["ordinal"])]
+        if op["late"]:
+            told = self.model.as_of_later(op["attributes"], op["ordinal"])
+        told = [max(as_of, (op["start"] or 1) - 1) for as_of in told]
+        if not any(self.model.attribute_exists(attribute) for attribute in op["attributes"]):
+            for floor in self.unsure:
+                told += self.as_of_global(floor, op["ordinal"], op["start"])
+            if op["late"]:
+                self.floating.append((told, op["ordinal"], op["start"]))
+                return told
+        return told if len(set(told)) > 1 else told[0]
+
+    def as_of_global(self, floor, ordinal, start):
+        return [max(min(floor, ordinal), (start or 1) - 1)]
 
     def describe(self, group):
         if group.schema is None:
@@ -243,6 +267,7 @@ class ModelSide:
     # What is there
 
     def floors(self, op=None):
+        self.unsure.clear()
         names = [*self.sequence["attributes"], self.sequence["unknown"]]
         return {
             "global floor": self.model.global_floor(),
