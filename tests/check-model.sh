@@ -21,7 +21,9 @@ LD_PRELOAD=$(${CC:-cc} -print-file-name=$runtime)
 ASAN_OPTIONS=detect_leaks=0:detect_stack_use_after_return=1:${ASAN_OPTIONS:-}
 UBSAN_OPTIONS=print_stacktrace=1:${UBSAN_OPTIONS:-}
 TSAN_OPTIONS=suppressions=${OVSTAGE_SRCDIR:?}/tests/tsan.supp:second_deadlock_stack=1:halt_on_error=1:${TSAN_OPTIONS:-}
-export LD_LIBRARY_PATH ASAN_OPTIONS UBSAN_OPTIONS TSAN_OPTIONS
+# Threads shall meet in the library, not wait for the interpreter's lock.
+OVSTAGE_DEBUG=${OVSTAGE_DEBUG:+$OVSTAGE_DEBUG,}unlock
+export OVSTAGE_DEBUG LD_LIBRARY_PATH ASAN_OPTIONS UBSAN_OPTIONS TSAN_OPTIONS
 
 # ThreadSanitizer cannot cope with every layout of memory.
 if setarch -R true 2>/dev/null; then

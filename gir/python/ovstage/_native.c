@@ -19,6 +19,17 @@ static gint n_inside; /* (atomic) calls between pyovs_gil_begin() and pyovs_gil_
 
 /* Threads and the GIL */
 
+gsize pyovs_large = 64 * 1024;
+
+static void
+read_debug (void)
+{
+  const GDebugKey keys[] = { { "unlock", 1 } };
+
+  if (g_parse_debug_string (g_getenv ("OVSTAGE_DEBUG"), keys, G_N_ELEMENTS (keys)) != 0)
+    pyovs_large = 0;
+}
+
 gboolean
 pyovs_gil_begin (PyGILState_STATE *state)
 {
@@ -463,6 +474,7 @@ PyInit__native (void)
   PyObject *module, *newest;
   gsize i;
 
+  read_debug ();
   if (!import_objects () || !pyovs_exchange_init (&pyovs_managed_tensor_type))
     return NULL;
   module = PyModule_Create (&module_def);

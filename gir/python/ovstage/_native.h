@@ -22,8 +22,9 @@
 /* Of memory that is made here, as of the library's own. */
 #define PYOVS_ALIGNMENT 256
 
-/* From this many bytes on a call gives the GIL away. */
-#define PYOVS_LARGE (64 * 1024)
+/* From this many bytes on a call gives the GIL away. With OVSTAGE_DEBUG=unlock it always does. */
+extern gsize pyovs_large;
+#define PYOVS_LARGE pyovs_large
 
 /* Python objects that C code needs; borrowed from the package's modules for ever. */
 typedef struct
