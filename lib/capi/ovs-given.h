@@ -7,16 +7,23 @@
 #pragma once
 
 #include "capi/ovs-instance.h"
+#include "op/ovs-map-group.h"
 #include "op/ovs-read-group.h"
 
 typedef struct
 {
-  OvstageReadGroup *group; /* (owned) */
-  guint64 list;            /* an inner reference to its handle; 0: none */
-  OvstageTensor **refs;    /* (owned) (nullable) of the tensors */
-  DLTensor *tensors;       /* n_tensors of the group's: one, or (owned) */
-  OvstageTensor *one_ref;  /* (owned) (nullable) */
+  guint n;
+  DLTensor *tensors;      /* one, or (owned) */
+  OvstageTensor **refs;   /* (owned) (nullable) one, or as many as tensors; NULL once they were let go of */
   DLTensor one;
+  OvstageTensor *one_ref;
+} OvsGivenTensors;
+
+typedef struct
+{
+  OvstageReadGroup *group; /* (owned) */
+  guint64 list;            /* an inner reference to its handle */
+  OvsGivenTensors tensors;
 } OvsGivenGroup;
 
 typedef struct
@@ -26,7 +33,29 @@ typedef struct
   gsize n_attributes;
 } OvsGivenResult;
 
+/* A group of a map is known by its tensors, so they stay where they are until the map is let go of. */
+typedef struct
+{
+  OvstageMapGroup *group; /* (owned) (nullable) until it is committed */
+  guint64 list;           /* an inner reference to its handle */
+  OvsGivenTensors tensors;
+} OvsGivenPiece;
+
+typedef struct
+{
+  gint refs; /* (atomic) */
+  OvsOp *op; /* (owned) */
+  GPtrArray *pieces; /* (owned) OvsGivenPiece, protected by the lock of the instance */
+} OvsGivenMap;
+
 OvsGivenGroup *ovs_given_group_new (OvstageReadGroup *group);
 void ovs_given_group_free (OvsGivenGroup *given);
 void ovs_given_group_fill (const OvsGivenGroup *given, ovstage_read_group_t *out);
 void ovs_given_result_free (OvsGivenResult *given);
+
+OvsGivenMap *ovs_given_map_new (OvsOp *op);
+void ovs_given_map_unref (OvsInstance *instance, OvsGivenMap *map);
+OvsGivenPiece *ovs_given_piece_new (OvstageMapGroup *group);
+void ovs_given_piece_fill (const OvsGivenPiece *piece, ovstage_map_group_t *out);
+/* What was committed is nobody's to write to: nothing of ours holds it. */
+void ovs_given_piece_let_go (OvsGivenPiece *piece);

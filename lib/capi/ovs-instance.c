@@ -106,7 +106,7 @@ ovs_instance_get_dictionary (OvsInstance *instance)
 /* Handles that are left, whose objects go when the lock is not held. */
 
 static void
-free_object (OvsHandleKind kind, gpointer object)
+free_object (OvsInstance *instance, OvsHandleKind kind, gpointer object)
 {
   switch (kind)
     {
@@ -124,6 +124,9 @@ free_object (OvsHandleKind kind, gpointer object)
       break;
     case OVS_HANDLE_QUERY_RESULT:
       ovs_given_result_free (object);
+      break;
+    case OVS_HANDLE_MAP:
+      ovs_given_map_unref (instance, object);
       break;
     case OVS_HANDLE_NONE:
     case OVS_N_HANDLE_KINDS:
@@ -146,7 +149,7 @@ drop_handles (OvsInstance *instance)
   ovs_mutex_unlock (&instance->lock);
 
   while ((slot = ovs_handles_next (&handles, &position)) != NULL)
-    free_object (slot->kind, slot->object);
+    free_object (instance, slot->kind, slot->object);
   ovs_handles_clear (&handles);
 }
 
@@ -165,7 +168,8 @@ report_leaks (OvsInstance *instance)
   static const char *const kinds[OVS_N_HANDLE_KINDS] = {
     [OVS_HANDLE_PATH_LIST] = "path list",   [OVS_HANDLE_QUERY] = "query",
     [OVS_HANDLE_QUERY_RESULT] = "query result", [OVS_HANDLE_READ] = "read",
-    [OVS_HANDLE_READ_GROUP] = "read group", [OVS_HANDLE_ORDINAL_QUERY] = "ordinal query",
+    [OVS_HANDLE_READ_GROUP] = "read group", [OVS_HANDLE_MAP] = "map",
+    [OVS_HANDLE_ORDINAL_QUERY] = "ordinal query",
   };
   g_autoptr (GHashTable) inner = g_hash_table_new (g_int64_hash, g_int64_equal);
   g_autoptr (GArray) open = g_array_new (FALSE, FALSE, sizeof (OvsSlot));
@@ -396,7 +400,7 @@ ovs_instance_unref_list_handle (OvsInstance *instance, guint64 handle, gboolean 
     }
   ovs_mutex_unlock (&instance->lock);
   if (unused != NULL)
-    free_object (OVS_HANDLE_PATH_LIST, unused);
+    free_object (instance, OVS_HANDLE_PATH_LIST, unused);
   return known != NULL;
 }
 

@@ -103,6 +103,26 @@ OVX_API ovstage_enqueue_result_t ovstage_delete_attributes (ovstage_instance_t *
                                                             const ovx_string_or_token_t *attributes,
                                                             size_t num_attributes, ovstage_ordinal_t ordinal);
 
+/* Maps: memory of the stage that becomes the values, without a copy. */
+
+/* An array attribute takes the number of elements of each prim; a fixed one none. The memory is not initialized. */
+OVX_API ovstage_enqueue_result_t ovstage_map_attribute (ovstage_instance_t *instance, ovstage_query_handle_t query,
+                                                        const ovstage_map_desc_t *desc, ovstage_ordinal_t ordinal,
+                                                        const size_t *element_sizes, size_t num_element_sizes,
+                                                        ovstage_map_handle_t *out_map);
+/* Waits for the map, then gives one group after the other; END_OF_ITERATION after the last. */
+OVX_API ovstage_api_status_t ovstage_fetch_map_next (ovstage_instance_t *instance, ovstage_map_handle_t map,
+                                                     ovstage_timeout_ns_t timeout, ovstage_map_group_t *out_group);
+/* Commits a group, as a write at the ordinal of the map. Nobody may touch its memory from here on. */
+OVX_API ovstage_enqueue_result_t ovstage_unmap_group (ovstage_instance_t *instance, ovstage_map_handle_t map,
+                                                      const ovstage_map_group_t *group,
+                                                      ovstage_cuda_sync_t write_done_sync);
+/* Commits what was not committed yet, fetched or not, and lets go of the handle. */
+OVX_API ovstage_enqueue_result_t ovstage_unmap_attribute (ovstage_instance_t *instance, ovstage_map_handle_t map,
+                                                          ovstage_cuda_sync_t write_done_sync);
+/* Drops what was not committed yet, and lets go of the handle. */
+OVX_API ovstage_enqueue_result_t ovstage_discard_map (ovstage_instance_t *instance, ovstage_map_handle_t map);
+
 /* Reads */
 
 OVX_API ovstage_enqueue_result_t ovstage_read_attributes (ovstage_instance_t *instance, ovstage_query_handle_t query,

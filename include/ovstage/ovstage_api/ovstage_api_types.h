@@ -37,6 +37,7 @@ typedef uint64_t ovstage_query_handle_t;
 typedef uint64_t ovstage_query_result_id_t;
 typedef uint64_t ovstage_read_handle_t;
 typedef uint64_t ovstage_read_group_id_t;
+typedef uint64_t ovstage_map_handle_t;
 typedef uint64_t ovstage_ordinal_query_handle_t;
 
 #define OVSTAGE_INVALID_OP_ID ((ovstage_op_id_t) 0)
@@ -44,6 +45,7 @@ typedef uint64_t ovstage_ordinal_query_handle_t;
 #define OVSTAGE_INVALID_QUERY_RESULT_ID ((ovstage_query_result_id_t) 0)
 #define OVSTAGE_INVALID_READ_HANDLE ((ovstage_read_handle_t) 0)
 #define OVSTAGE_INVALID_READ_GROUP_ID ((ovstage_read_group_id_t) 0)
+#define OVSTAGE_INVALID_MAP_HANDLE ((ovstage_map_handle_t) 0)
 #define OVSTAGE_INVALID_ORDINAL_QUERY_HANDLE ((ovstage_ordinal_query_handle_t) 0)
 
 /* The caller's clock. */
@@ -177,6 +179,23 @@ typedef struct ovstage_read_group_t
   ovstage_data_t data;
   ovstage_attribute_meta_t meta;
 } ovstage_read_group_t;
+
+/* Memory to fill: all of it is written by the commit. Lives until the group or its map is committed or discarded. */
+typedef struct ovstage_map_group_t
+{
+  ovstage_prim_group_t prims;
+  ovstage_data_t data;
+  ovstage_attribute_meta_t meta;
+} ovstage_map_group_t;
+
+/* The memory that a map asks for. */
+typedef struct ovstage_map_desc_t
+{
+  ovx_string_or_token_t attribute;
+  DLDataType dtype; /* all zero: that of what is there */
+  ovstage_semantic_t semantic;
+  ovstage_prim_mode_t prim_mode;
+} ovstage_map_desc_t;
 
 /* Without a start: values as of the end. With one: what changed from start to end. */
 typedef struct ovstage_ordinal_range_t

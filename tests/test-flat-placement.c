@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later
+ * SPDX-FileCopyrightText: 2026 The libovstage authors
+ */
+
+/* The flat API: the placement extension, as it is without a device, and with
+ * tables that stand in for one. */
+
+#include "flat-helpers.h"
+
+static const void *fake_table; /* NULL: what the library says */
+
+static ovstage_api_status_t
+query_extension (ovstage_instance_t *instance, const char *name, const void **out_extension)
+{
+  if (fake_table == NULL)
+    return ovstage_query_extension (instance, name, out_extension);
+  g_assert_cmpstr (name, ==, "ovstage.placement");
+  *out_extension = fake_table;
+  return OVSTAGE_OK;
+}
+
+#define ovstage_query_extension query_extension
+#include <ovstage/ovstage_api/experimental/ovstage_placement_extension.h>
+
+static gint n_deleted;
+
+static void
+delete_cb (DLManagedTensorVersioned *managed)
+{
+  n_deleted++;
+}
+
+static void
+test_init (void)
+{
+  ovstage_placement_t placement = OVSTAGE_PLACEMENT_INIT;
+
+  g_assert_cmpuint (placement.struct_size, ==, sizeof placement);
+  g_assert_cmpint (placement.device.device_type, ==, kDLCPU);
+  g_assert_cmpint (placement.device.device_id, ==, 0);
+  g_assert_cmpuint (placement.stream, ==, 0);
+  g_assert_cmpuint (placement.availability_event, ==, 0);
+}
+
+/* All five, with and without a placement; whatever was handed over is let go of. */
+static void
+assert_not_found (Flat *flat, const ovstage_placement_t *placement)
+{
+  const ovstage_placement_extension_v1_t *extension = (gconstpointer) flat;
+  DLManagedTensorVersioned managed = { .version = { 1, 0 }, .deleter = delete_cb };
+  const DLManagedTensorVersioned *const handed_over[] = { &managed };
+  ovstage_attribute_write_t writes[] = { { named ("a"), { .managed_tensors = handed_over, .tensor_count = 1 } },
+                                         { named ("b"), { .managed_tensors = handed_over, .tensor_count = 1 } } };
+  ovstage_map_desc_t desc = { .attribute = named ("a") };
+  ovstage_ordinal_range_t range = { .end_ordinal = 1 };
+  ovstage_read_handle_t read = 9;
+  ovstage_map_handle_t map = 9;
+
+  assert_status (ovstage_query_placement_extension (flat->stage, &extension), OVSTAGE_ERROR_NOT_FOUND);
+  g_assert_null (extension);
+  n_deleted = 0;
+  assert_status (ovstage_write_attribute_on_device (flat->stage, flat->query, named ("a"), 1, writes[0].data, OVSTAGE_PRIM_MODE_UPSERT,
+                                                    placement).status,
+                 OVSTAGE_ERROR_NOT_FOUND);
+  g_assert_cmpint (n_deleted, ==, 1);
+  assert_status (
+      ovstage_write_attributes_on_device (flat->stage, flat->query, writes, 2, 1, OVSTAGE_PRIM_MODE_UPSERT, placement).status,
+      OVSTAGE_ERROR_NOT_FOUND);
+  g_assert_cmpint (n_deleted, ==, 2);
+  assert_status (ovstage_read_attributes_on_device (flat->stage, flat->query, &flat->mass, 1, range, placement, &read).status,
+                 OVSTAGE_ERROR_NOT_FOUND);
+  g_assert_cmpuint (read, ==, 0);
+  assert_status (ovstage_map_attribute_on_device (flat->stage, flat->query, &desc, 1, NULL, 0, placement, &map).status,
+                 OVSTAGE_ERROR_NOT_FOUND);
+  g_assert_cmpuint (map, ==, 0);
+}
+
+static void
+test_without_device (void)
+{
+  Flat flat;
+  ovstage_placement_t placement = OVSTAGE_PLACEMENT_INIT;
+
+  flat_init (&flat);
+  assert_not_found (&flat, &placement);
+  assert_not_found (&flat, NULL);
+  assert_status (ovstage_query_placement_extension (flat.stage, NULL), OVSTAGE_ERROR_INVALID_ARGUMENT);
+  flat_clear (&flat);
+}
+
+static ovstage_enqueue_result_t
+write_cb (ovstage_instance_t *instance, ovstage_query_handle_t query, ovx_string_or_token_t attribute, ovstage_ordinal_t ordinal,
+          ovstage_write_data_t data, ovstage_prim_mode_t prim_mode, const ovstage_placement_t *placement)
+{
+  g_assert_nonnull (placement);
+  return (ovstage_enqueue_result_t) { OVSTAGE_OK, ordinal };
+}
+
+static ovstage_enqueue_result_t
+write_all_cb (ovstage_instance_t *instance, ovstage_query_handle_t query, const ovstage_attribute_write_t *writes, size_t num_writes,
+              ovstage_ordinal_t ordinal, ovstage_prim_mode_t prim_mode, const ovstage_placement_t *placement)
+{
+  return (ovstage_enqueue_result_t) { OVSTAGE_OK, num_writes };
+}
+
+static ovstage_enqueue_result_t
+read_cb (ovstage_instance_t *instance, ovstage_query_handle_t query, const ovx_token_t *attributes, size_t num_attributes,
+         ovstage_ordinal_range_t range, const ovstage_placement_t *placement, ovstage_read_handle_t *out_read)
+{
+  *out_read = 77;
+  return (ovstage_enqueue_result_t) { OVSTAGE_OK, range.end_ordinal };
+}
+
+static ovstage_enqueue_result_t
+map_cb (ovstage_instance_t *instance, ovstage_query_handle_t query, const ovstage_map_desc_t *desc, ovstage_ordinal_t ordinal,
+        const size_t *element_sizes, size_t num_element_sizes, const ovstage_placement_t *placement, ovstage_map_handle_t *out_map)
+{
+  *out_map = 78;
+  return (ovstage_enqueue_result_t) { OVSTAGE_OK, ordinal };
+}
+
+static void
+test_table (void)
+{
+  Flat flat;
+  ovstage_placement_t placement = OVSTAGE_PLACEMENT_INIT;
+  ovstage_placement_extension_v1_t table = {
+    1, sizeof table, write_cb, write_all_cb, read_cb, map_cb,
+  };
+  const ovstage_placement_extension_v1_t *extension;
+  ovstage_write_data_t data = { 0 };
+  ovstage_attribute_write_t writes[3] = { 0 };
+  ovstage_map_desc_t desc = { .attribute = named ("a") };
+  ovstage_ordinal_range_t range = { .end_ordinal = 6 };
+  ovstage_read_handle_t read = 0;
+  ovstage_map_handle_t map = 0;
+
+  flat_init (&flat);
+  fake_table = &table;
+  assert_ok (ovstage_query_placement_extension (flat.stage, &extension));
+  g_assert_true (extension == &table);
+  g_assert_cmpuint (ovstage_write_attribute_on_device (flat.stage, flat.query, named ("a"), 4, data, OVSTAGE_PRIM_MODE_UPSERT,
+                                                       &placement).op_index,
+                    ==, 4);
+  g_assert_cmpuint (
+      ovstage_write_attributes_on_device (flat.stage, flat.query, writes, 3, 1, OVSTAGE_PRIM_MODE_UPSERT, NULL).op_index, ==, 3);
+  g_assert_cmpuint (ovstage_read_attributes_on_device (flat.stage, flat.query, &flat.mass, 1, range, NULL, &read).op_index, ==, 6);
+  g_assert_cmpuint (read, ==, 77);
+  g_assert_cmpuint (ovstage_map_attribute_on_device (flat.stage, flat.query, &desc, 5, NULL, 0, NULL, &map).op_index, ==, 5);
+  g_assert_cmpuint (map, ==, 78);
+
+  /* Another version, or a smaller table. A larger one begins the same. */
+  table.version = 2;
+  assert_not_found (&flat, NULL);
+  table.version = 1;
+  table.struct_size = sizeof table - 1;
+  assert_not_found (&flat, &placement);
+  table.struct_size = sizeof table + 8;
+  assert_ok (ovstage_query_placement_extension (flat.stage, &extension));
+  fake_table = NULL;
+  flat_clear (&flat);
+}
+
+int
+main (int argc, char **argv)
+{
+  g_test_init (&argc, &argv, NULL);
+  g_test_add_func ("/flat-placement/init", test_init);
+  g_test_add_func ("/flat-placement/without-device", test_without_device);
+  g_test_add_func ("/flat-placement/table", test_table);
+  return g_test_run ();
+}
