@@ -714,6 +714,140 @@ test_range (void)
   flat_clear (&flat);
 }
 
+static ovstage_query_handle_t
+query_or_fail (Flat *flat, const ovstage_predicate_t *predicates, size_t n, ovstage_query_result_t *result)
+{
+  ovstage_filter_t filter = { predicates, n };
+  ovstage_query_handle_t query = 0;
+
+  assert_done (flat->stage, ovstage_query (flat->stage, &filter, NULL, 0, &query));
+  g_assert_cmpuint (query, !=, 0);
+  assert_ok (ovstage_fetch_query_result (flat->stage, query, OVSTAGE_TIMEOUT_INFINITE, result));
+  return query;
+}
+
+static void
+test_filter (void)
+{
+  Flat flat;
+  const ovx_string_t two = { "2", 1 }, below = { "/World/C", 8 };
+  ovstage_predicate_t predicates[] = {
+    { named ("mass"), OVSTAGE_FILTER_OP_GE, &two, 1 },
+    { { 0 }, OVSTAGE_FILTER_OP_SUBTREE, &below, 1 },
+  };
+  ovstage_query_handle_t query, whole;
+  ovstage_query_result_t result;
+  ovstage_read_handle_t read;
+  ovstage_read_group_t group;
+
+  flat_init (&flat);
+  assert_done (flat.stage, write_floats (&flat, 1, 1, 2, 3));
+  seal (&flat, 1);
+  query = query_or_fail (&flat, predicates, 1, &result);
+  g_assert_cmpuint (result.total_prim_count, ==, 2);
+  g_assert_cmpuint (result.attribute_count, ==, 1);
+  g_assert_cmpuint (result.attributes[0], ==, flat.mass);
+  whole = flat.query;
+  flat.query = result.all_handle;
+  read = read_at (&flat, 1);
+  flat.query = whole;
+  fetch (&flat, read, &group);
+  assert_values (&group, 2, 2.0, 3.0);
+  assert_ok (ovstage_release_group (flat.stage, &group));
+  end_read (&flat, read);
+  assert_ok (ovstage_release_query_result (flat.stage, &result));
+  assert_done (flat.stage, ovstage_release_query (flat.stage, query));
+
+  query = query_or_fail (&flat, predicates, 2, &result);
+  g_assert_cmpuint (result.total_prim_count, ==, 1);
+  assert_ok (ovstage_release_query_result (flat.stage, &result));
+  assert_done (flat.stage, ovstage_release_query (flat.stage, query));
+
+  /* Of nothing: everything. */
+  query = query_or_fail (&flat, NULL, 0, &result);
+  g_assert_cmpuint (result.total_prim_count, ==, 3);
+  assert_ok (ovstage_release_query_result (flat.stage, &result));
+  assert_done (flat.stage, ovstage_release_query (flat.stage, query));
+  assert_done (flat.stage, ovstage_query (flat.stage, NULL, &flat.mass, 1, &query));
+  assert_ok (ovstage_fetch_query_result (flat.stage, query, OVSTAGE_TIMEOUT_INFINITE, &result));
+  g_assert_cmpuint (result.total_prim_count, ==, 3);
+  g_assert_cmpuint (result.attribute_count, ==, 1);
+  assert_ok (ovstage_release_query_result (flat.stage, &result));
+  assert_done (flat.stage, ovstage_release_query (flat.stage, query));
+  flat_clear (&flat);
+}
+
+static void
+test_filter_faults (void)
+{
+  Flat flat;
+  const ovx_string_t text = { "x", 1 }, bad = { NULL, 3 };
+  ovstage_predicate_t predicate = { named ("mass"), OVSTAGE_FILTER_OP_IN, &text, 1 };
+  ovstage_filter_t filter = { &predicate, 1 };
+  ovstage_query_handle_t query = 9;
+  ovx_token_t unknown = 4711;
+
+  flat_init (&flat);
+  assert_done (flat.stage, write_floats (&flat, 1, 1, 2, 3));
+  assert_refused (ovstage_query (flat.stage, &filter, NULL, 0, NULL), OVSTAGE_ERROR_INVALID_ARGUMENT, "out_query");
+  assert_refused (ovstage_query (NULL, &filter, NULL, 0, &query), OVSTAGE_ERROR_INVALID_HANDLE, "instance");
+  assert_refused (ovstage_query (flat.stage, &filter, NULL, 1, &query), OVSTAGE_ERROR_INVALID_ARGUMENT, "attributes");
+  assert_refused (ovstage_query (flat.stage, NULL, &unknown, 1, &query), OVSTAGE_ERROR_INVALID_HANDLE, "4711");
+  g_assert_cmpuint (query, ==, 0);
+  predicate.values = NULL;
+  assert_refused (ovstage_query (flat.stage, &filter, NULL, 0, &query), OVSTAGE_ERROR_INVALID_ARGUMENT, "predicates[0]");
+  predicate.values = &bad;
+  assert_refused (ovstage_query (flat.stage, &filter, NULL, 0, &query), OVSTAGE_ERROR_INVALID_ARGUMENT, "values[0]");
+  predicate.values = &text;
+  predicate.op = (ovstage_filter_op_t) 77;
+  assert_refused (ovstage_query (flat.stage, &filter, NULL, 0, &query), OVSTAGE_ERROR_INVALID_ARGUMENT, "77");
+  predicate.op = OVSTAGE_FILTER_OP_HAS;
+  predicate.value_count = 0;
+  predicate.attribute = named ("\xff");
+  assert_refused (ovstage_query (flat.stage, &filter, NULL, 0, &query), OVSTAGE_ERROR_INVALID_ARGUMENT, "attribute");
+  filter.predicates = NULL;
+  assert_refused (ovstage_query (flat.stage, &filter, NULL, 0, &query), OVSTAGE_ERROR_INVALID_ARGUMENT, "predicates");
+  flat_clear (&flat);
+}
+
+static void
+test_clone (void)
+{
+  Flat flat;
+  const ovx_string_t source = { "/World/A", 8 }, targets[] = { { "/Copy/A", 7 }, { "/Copy/B, cut", 7 } };
+  const ovx_string_t with_nul = { "/Wo\0ld", 7 }, none = { "/Nowhere", 8 }, bad = { NULL, 1 }, relative = { "Copy", 4 };
+  ovx_primpath_list_t list;
+  ovstage_query_handle_t query, whole;
+  ovstage_read_handle_t read;
+  ovstage_read_group_t group;
+
+  flat_init (&flat);
+  assert_done (flat.stage, write_floats (&flat, 1, 1, 2, 3));
+  assert_done (flat.stage, ovstage_clone (flat.stage, source, targets, 2, 2));
+  seal (&flat, 2);
+  list = make_list (flat.dictionary, 2, "/Copy/A", "/Copy/B");
+  assert_ok (ovstage_query_from_path_list (flat.stage, list, &query));
+  whole = flat.query;
+  flat.query = query;
+  read = read_at (&flat, 2);
+  flat.query = whole;
+  fetch (&flat, read, &group);
+  assert_values (&group, 2, 1.0, 1.0);
+  assert_ok (ovstage_release_group (flat.stage, &group));
+  end_read (&flat, read);
+  assert_refused (ovstage_clone (flat.stage, source, targets, 1, 3), OVSTAGE_ERROR_ALREADY_EXISTS, "/Copy/A");
+  assert_refused (ovstage_clone (flat.stage, none, targets, 1, 3), OVSTAGE_ERROR_NOT_FOUND, "/Nowhere");
+  assert_refused (ovstage_clone (flat.stage, with_nul, targets, 1, 3), OVSTAGE_ERROR_INVALID_ARGUMENT, "source");
+  assert_refused (ovstage_clone (flat.stage, source, &with_nul, 1, 3), OVSTAGE_ERROR_INVALID_ARGUMENT, "targets[0]");
+  assert_refused (ovstage_clone (flat.stage, source, &bad, 1, 3), OVSTAGE_ERROR_INVALID_ARGUMENT, "targets[0]");
+  assert_refused (ovstage_clone (flat.stage, source, &relative, 1, 3), OVSTAGE_ERROR_INVALID_ARGUMENT, "Copy");
+  assert_refused (ovstage_clone (flat.stage, source, NULL, 1, 3), OVSTAGE_ERROR_INVALID_ARGUMENT, "targets");
+  assert_refused (ovstage_clone (NULL, source, targets, 1, 3), OVSTAGE_ERROR_INVALID_HANDLE, "instance");
+  assert_done (flat.stage, ovstage_release_query (flat.stage, query));
+  assert_in_dictionary (flat.dictionary, path_dictionary_release_path_list_reference (flat.dictionary, list));
+  flat_clear (&flat);
+}
+
 int
 main (int argc, char **argv)
 {
@@ -736,5 +870,8 @@ main (int argc, char **argv)
   g_test_add_func ("/flat-data/delete", test_delete);
   g_test_add_func ("/flat-data/arrays", test_arrays);
   g_test_add_func ("/flat-data/range", test_range);
+  g_test_add_func ("/flat-data/filter", test_filter);
+  g_test_add_func ("/flat-data/filter-faults", test_filter_faults);
+  g_test_add_func ("/flat-data/clone", test_clone);
   return g_test_run ();
 }

@@ -276,10 +276,19 @@ request_step (Fuzz *fuzz, ovstage_instance_t *s)
   ovstage_ordinal_range_t range = { pick (fuzz, 60), pick (fuzz, 60), pick (fuzz, 2) == 0 };
   ovstage_write_floor_desc_t floor = { pick (fuzz, 40), (ovstage_scope_t) pick (fuzz, 4), tokens, pick (fuzz, 3) };
   ovstage_ordinal_t ordinal = pick (fuzz, 60);
+  const ovx_string_t source = { "/World/A", 8 }, targets[] = { { "/Copy/A", 7 }, { "/Copy/B", 7 } };
+  ovstage_predicate_t predicate = { name, (ovstage_filter_op_t) pick (fuzz, 10), targets, pick (fuzz, 2) };
+  ovstage_filter_t filter = { &predicate, 1 };
   uint64_t handle = 0;
 
-  switch (pick (fuzz, 8))
+  switch (pick (fuzz, 10))
     {
+    case 8:
+      check_request (fuzz, ovstage_query (s, pick (fuzz, 2) == 0 ? &filter : NULL, tokens, pick (fuzz, 3), &handle));
+      break;
+    case 9:
+      check_request (fuzz, ovstage_clone (s, source, targets, pick (fuzz, 3), ordinal));
+      break;
     case 0:
       check_request (fuzz, ovstage_write_attribute (s, pick_handle (fuzz), name, ordinal, some_data (fuzz, &tensors[0], &managed[0]),
                                                     (ovstage_prim_mode_t) pick (fuzz, 4)));

@@ -7,6 +7,97 @@
 #include "capi/ovs-given.h"
 #include "capi/ovs-instance.h"
 
+static OvstageFilter *
+new_predicate (OvsInstance *instance, const ovstage_predicate_t *predicate, GError **error)
+{
+  g_autofree OvsValue *values = NULL;
+  guint64 token;
+
+  if (!ovs_instance_resolve (instance, predicate->attribute, &token, error))
+    return NULL;
+  if (predicate->values == NULL && predicate->value_count > 0)
+    {
+      ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "values is NULL, expected %" G_GSIZE_FORMAT, predicate->value_count);
+      return NULL;
+    }
+  for (gsize i = 0; i < predicate->value_count; i++)
+    if (!ovs_check_string (predicate->values[i], error))
+      {
+        g_prefix_error (error, "values[%" G_GSIZE_FORMAT "]: ", i);
+        return NULL;
+      }
+  values = g_new (OvsValue, predicate->value_count);
+  for (gsize i = 0; i < predicate->value_count; i++)
+    {
+      const ovx_string_t *text = &predicate->values[i];
+
+      values[i] = ovs_value_new_text (OVS_VALUE_LITERAL, text->ptr != NULL ? text->ptr : "", (gssize) text->length);
+    }
+  return ovs_filter_new_predicate (token, (gint) predicate->op, values, predicate->value_count);
+}
+
+/* NULL without an error: everything. */
+static OvstageFilter *
+new_filter (OvsInstance *instance, const ovstage_filter_t *filter, GError **error)
+{
+  g_autoptr (GPtrArray) parts = NULL;
+
+  if (filter == NULL || filter->count == 0)
+    return NULL;
+  if (filter->predicates == NULL)
+    {
+      ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "predicates is NULL, expected %" G_GSIZE_FORMAT, filter->count);
+      return NULL;
+    }
+  parts = g_ptr_array_new_with_free_func ((GDestroyNotify) ovs_filter_unref);
+  for (gsize i = 0; i < filter->count; i++)
+    {
+      OvstageFilter *predicate = new_predicate (instance, &filter->predicates[i], error);
+
+      if (predicate == NULL)
+        {
+          g_prefix_error (error, "predicates[%" G_GSIZE_FORMAT "]: ", i);
+          return NULL;
+        }
+      g_ptr_array_add (parts, predicate);
+    }
+  return ovs_filter_new_combined (OVS_FILTER_ALL, (OvstageFilter *const *) parts->pdata, parts->len);
+}
+
+ovstage_enqueue_result_t
+ovstage_query (ovstage_instance_t *pointer, const ovstage_filter_t *filter, const ovx_token_t *attributes, size_t num_attributes,
+               ovstage_query_handle_t *out_query)
+{
+  OvsInstance *instance;
+  OvstageFilter *core_filter;
+  ovstage_enqueue_result_t result;
+  GError *error = NULL;
+
+  if (out_query == NULL)
+    return ovs_enqueue_fail_with (OVSTAGE_ERROR_INVALID_ARGUMENT, "out_query is NULL, expected where to put the handle");
+  *out_query = OVSTAGE_INVALID_QUERY_HANDLE;
+  if (attributes == NULL && num_attributes > 0)
+    return ovs_enqueue_fail_with (OVSTAGE_ERROR_INVALID_ARGUMENT, "attributes is NULL, expected %" G_GSIZE_FORMAT " tokens",
+                                  num_attributes);
+  instance = ovs_instance_enter (pointer);
+  if (instance == NULL)
+    return (ovstage_enqueue_result_t) { OVSTAGE_ERROR_INVALID_HANDLE, OVSTAGE_INVALID_OP_ID };
+  core_filter = new_filter (instance, filter, &error);
+  if (error != NULL)
+    result = ovs_enqueue_fail (error);
+  else
+    {
+      OvsOp *query = ovs_stage_query_filter (instance->stage, core_filter, attributes, num_attributes);
+
+      if (ovs_op_get_id (query) != 0)
+        *out_query = ovs_instance_add_op (instance, OVS_HANDLE_QUERY, query);
+      result = ovs_instance_finish (instance, query);
+    }
+  g_clear_pointer (&core_filter, ovs_filter_unref);
+  ovs_instance_leave (instance);
+  return result;
+}
+
 ovstage_api_status_t
 ovstage_query_from_path_list (ovstage_instance_t *pointer, ovx_primpath_list_t handle, ovstage_query_handle_t *out_query)
 {
@@ -45,7 +136,12 @@ static void
 give_result (OvsInstance *instance, OvsOp *query, ovstage_query_result_t *out)
 {
   OvsGivenResult *given = g_new0 (OvsGivenResult, 1);
+  const guint32 *attributes = ovs_query_get_attributes (query, &given->n_attributes);
 
+  if (given->n_attributes > 0)
+    given->attributes = g_new (guint64, given->n_attributes);
+  for (gsize i = 0; i < given->n_attributes; i++)
+    given->attributes[i] = attributes[i];
   ovs_op_ref (query);
   ovs_mutex_lock (&instance->lock);
   given->query = ovs_handles_add (&instance->handles, OVS_HANDLE_QUERY, query);

@@ -4,6 +4,8 @@
 
 #include "config.h"
 
+#include <string.h>
+
 #include "capi/ovs-brought.h"
 #include "capi/ovs-instance.h"
 
@@ -64,6 +66,68 @@ ovstage_write_attributes (ovstage_instance_t *instance, ovstage_query_handle_t q
     entries[i].data = ovs_brought_new (&writes[i].data, seen);
   return write_entries (instance, query, num_writes > 0 ? &writes[0].attribute : NULL, sizeof *writes, entries, num_writes, ordinal,
                         prim_mode);
+}
+
+/* A terminated copy. */
+static char *
+dup_path (ovx_string_t path, GError **error)
+{
+  if (!ovs_check_string (path, error))
+    return NULL;
+  if (path.length > 0 && memchr (path.ptr, '\0', path.length) != NULL)
+    {
+      ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "path: it has a NUL");
+      return NULL;
+    }
+  return path.length > 0 ? g_strndup (path.ptr, path.length) : g_strdup ("");
+}
+
+static GPtrArray *
+dup_paths (const ovx_string_t *paths, gsize n, GError **error)
+{
+  g_autoptr (GPtrArray) copies = g_ptr_array_new_with_free_func (g_free);
+
+  for (gsize i = 0; i < n; i++)
+    {
+      char *copy = dup_path (paths[i], error);
+
+      if (copy == NULL)
+        {
+          g_prefix_error (error, "targets[%" G_GSIZE_FORMAT "]: ", i);
+          return NULL;
+        }
+      g_ptr_array_add (copies, copy);
+    }
+  return g_steal_pointer (&copies);
+}
+
+ovstage_enqueue_result_t
+ovstage_clone (ovstage_instance_t *pointer, ovx_string_t source, const ovx_string_t *targets, size_t num_targets,
+               ovstage_ordinal_t ordinal)
+{
+  g_autofree char *source_copy = NULL;
+  g_autoptr (GPtrArray) target_copies = NULL;
+  OvsInstance *instance;
+  ovstage_enqueue_result_t result;
+  GError *error = NULL;
+
+  if (targets == NULL && num_targets > 0)
+    return ovs_enqueue_fail_with (OVSTAGE_ERROR_INVALID_ARGUMENT, "targets is NULL, expected %" G_GSIZE_FORMAT " paths", num_targets);
+  instance = ovs_instance_enter (pointer);
+  if (instance == NULL)
+    return (ovstage_enqueue_result_t) { OVSTAGE_ERROR_INVALID_HANDLE, OVSTAGE_INVALID_OP_ID };
+  source_copy = dup_path (source, &error);
+  if (source_copy == NULL)
+    g_prefix_error (&error, "source: ");
+  else
+    target_copies = dup_paths (targets, num_targets, &error);
+  if (error != NULL)
+    result = ovs_enqueue_fail (error);
+  else
+    result = ovs_instance_finish (instance, ovs_stage_clone (instance->stage, source_copy, (const char *const *) target_copies->pdata,
+                                                             num_targets, ordinal));
+  ovs_instance_leave (instance);
+  return result;
 }
 
 ovstage_enqueue_result_t

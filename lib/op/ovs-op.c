@@ -63,11 +63,11 @@ ovs_op_unref (OvsOp *op)
     case OVS_OP_MAP:
       ovs_map_clear (op);
       break;
-    case OVS_OP_ORDINAL:
     case OVS_OP_WRITE:
       if (((OvsWrite *) op)->attributes != ((OvsWrite *) op)->room)
         g_free (((OvsWrite *) op)->attributes);
       break;
+    case OVS_OP_ORDINAL:
     default:
       break;
     }

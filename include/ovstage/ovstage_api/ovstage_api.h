@@ -78,6 +78,11 @@ OVX_API ovstage_enqueue_result_t ovstage_release_ordinal_query (ovstage_instance
 
 /* Queries */
 
+/* The prims that match a filter (NULL: all that exist), as of all that was submitted before. The result tells which of
+ * the attributes occur on them; of no attributes: which ones do. */
+OVX_API ovstage_enqueue_result_t ovstage_query (ovstage_instance_t *instance, const ovstage_filter_t *filter,
+                                                const ovx_token_t *attributes, size_t num_attributes,
+                                                ovstage_query_handle_t *out_query);
 /* The query keeps the list. */
 OVX_API ovstage_api_status_t ovstage_query_from_path_list (ovstage_instance_t *instance, ovx_primpath_list_t list,
                                                            ovstage_query_handle_t *out_query);
@@ -102,6 +107,10 @@ OVX_API ovstage_enqueue_result_t ovstage_write_attributes (ovstage_instance_t *i
 OVX_API ovstage_enqueue_result_t ovstage_delete_attributes (ovstage_instance_t *instance, ovstage_query_handle_t query,
                                                             const ovx_string_or_token_t *attributes,
                                                             size_t num_attributes, ovstage_ordinal_t ordinal);
+/* Everything at and below the source, on each of the targets in its place. */
+OVX_API ovstage_enqueue_result_t ovstage_clone (ovstage_instance_t *instance, ovx_string_t source,
+                                                const ovx_string_t *targets, size_t num_targets,
+                                                ovstage_ordinal_t ordinal);
 
 /* Maps: memory of the stage that becomes the values, without a copy. */
 

@@ -70,6 +70,7 @@ typedef OvstageError ovstage_api_status_t;
 typedef OvstagePrimMode ovstage_prim_mode_t;
 typedef OvstageScope ovstage_scope_t;
 typedef OvstageSemantic ovstage_semantic_t;
+typedef OvstageFilterOp ovstage_filter_op_t;
 
 typedef enum
 {
@@ -212,6 +213,23 @@ typedef struct ovstage_write_floor_desc_t
   const ovx_token_t *attributes; /* of INCLUDE and EXCLUDE */
   size_t attribute_count;
 } ovstage_write_floor_desc_t;
+
+/* Values are texts: where the attribute holds numbers, what they spell. Of the path of the prim itself with an empty
+ * name, for SUBTREE. */
+typedef struct ovstage_predicate_t
+{
+  ovx_string_or_token_t attribute;
+  ovstage_filter_op_t op;
+  const ovx_string_t *values;
+  size_t value_count;
+} ovstage_predicate_t;
+
+/* All of them must match. */
+typedef struct ovstage_filter_t
+{
+  const ovstage_predicate_t *predicates;
+  size_t count;
+} ovstage_filter_t;
 
 /* What a query found. Lives until it is released. */
 typedef struct ovstage_query_result_t
