@@ -170,6 +170,19 @@ test_numbers (void)
   scene_clear (&scene);
 }
 
+/* Nothing is staged: the version that is sealed answers for what is newest. */
+static void
+test_sealed_only (void)
+{
+  Scene scene;
+
+  scene_init (&scene, 3);
+  write_text (&scene, scene.query, scene.a, 1, "1 2 3");
+  seal_or_fail (&scene, 1);
+  assert_matches (&scene, compare (scene.a, OVSTAGE_FILTER_OP_GE, int_value (2)), "/p1 /p2");
+  scene_clear (&scene);
+}
+
 static void
 test_nan (void)
 {
@@ -1047,6 +1060,7 @@ main (int argc, char **argv)
   g_test_init (&argc, &argv, NULL);
 
   g_test_add_func ("/engine/filter/numbers", test_numbers);
+  g_test_add_func ("/engine/filter/sealed-only", test_sealed_only);
   g_test_add_func ("/engine/filter/nan", test_nan);
   g_test_add_func ("/engine/filter/exact", test_exact);
   g_test_add_func ("/engine/filter/types", test_types);

@@ -266,7 +266,7 @@ ovs_column_find_version (OvsColumn *column, guint64 ordinal, gboolean *dropped)
 
       if (version->ordinal > ordinal)
         continue;
-      if (version->until > ordinal)
+      if (version->until > ordinal || version->until == G_MAXUINT64)
         return version;
       break;
     }
