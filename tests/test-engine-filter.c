@@ -758,6 +758,7 @@ test_newest_state (void)
   some = query_or_fail (&scene, "1 2");
   write_text (&scene, scene.query, scene.a, 1, "1 2 3 4");
   seal_or_fail (&scene, 1);
+  assert_matches (&scene, compare (scene.a, OVSTAGE_FILTER_OP_GE, int_value (4)), "/p3");
   write_text (&scene, some, scene.a, 5, "20 30");
   assert_matches (&scene, compare (scene.a, OVSTAGE_FILTER_OP_GE, int_value (4)), "/p1 /p2 /p3");
   write_text (&scene, scene.query, scene.a, 3, "7 7 7 7"); /* below */

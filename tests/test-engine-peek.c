@@ -100,6 +100,7 @@ test_sealed (void)
   g_assert_true (ovs_peek_get_version (peek, 0) ==
                  ovs_column_get_current (ovs_stage_get_attr (scene.stage, (guint32) scene.a)->columns->pdata[0]));
   assert_peek (&scene, peek, "1 2 3");
+  assert_peek (&scene, plan_or_fail (&scene, scene.a, OVSTAGE_ORDINAL_NEWEST), "1 2 3");
   scene_clear (&scene);
 }
 

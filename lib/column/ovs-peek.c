@@ -6,6 +6,8 @@
 
 #include "column/ovs-peek.h"
 
+#include <ovstage/ovstage-types.h>
+
 #include "column/ovs-fold-private.h"
 
 struct _OvsPeek
@@ -59,9 +61,13 @@ add_version (OvsPeek *peek, OvsVersion *version)
 static gboolean
 add_sealed (OvsPeek *peek, OvsColumn *column, guint64 ordinal, GError **error)
 {
-  gboolean dropped;
-  OvsVersion *version = ovs_column_find_version (column, ordinal, &dropped);
+  gboolean dropped = FALSE;
+  OvsVersion *version;
 
+  if (ordinal == OVSTAGE_ORDINAL_NEWEST)
+    version = ovs_column_get_current (column);
+  else
+    version = ovs_column_find_version (column, ordinal, &dropped);
   if (dropped)
     return ovs_fail (error, OVSTAGE_ERROR_OUT_OF_RANGE,
                      "values at ordinal %" G_GUINT64_FORMAT " are no longer kept, the oldest are of %" G_GUINT64_FORMAT, ordinal,
