@@ -62,6 +62,16 @@ get_taken (OvsRead *read, guint i)
   return read->taken != NULL ? &g_array_index (read->taken, OvsTaken, i) : &read->first_taken;
 }
 
+/* Whether the first row of a target is one of a query whose rows are a run, and is there. */
+static gboolean
+meets_with_first_row (const OvsTaken *taken, const OvsTarget *target)
+{
+  const OvsBinding *binding = taken->binding;
+  guint32 row = target->rows != NULL && target->n > 0 ? *(const guint32 *) target->rows->data : target->first;
+
+  return target->n > 0 && row - binding->first < binding->n && ovs_version_has_row (taken->version, row);
+}
+
 /* Whether a change meets the rows of the query, where a look is enough. */
 static gboolean
 meets_at_once (const OvsTaken *taken, const OvsDelta *delta)
@@ -70,7 +80,11 @@ meets_at_once (const OvsTaken *taken, const OvsDelta *delta)
 
   if (delta->all)
     return TRUE;
-  if (taken->version->live != NULL || binding->end > taken->version->n_rows || delta->numbering != taken->version->numbering)
+  if (delta->numbering != taken->version->numbering)
+    return FALSE;
+  if (binding->rows == NULL && delta->n_targets > 0 && meets_with_first_row (taken, &delta->targets[0]))
+    return TRUE;
+  if (taken->version->live != NULL || binding->end > taken->version->n_rows)
     return FALSE;
   for (guint i = 0; i < MIN (delta->n_targets, 4); i++)
     {
