@@ -368,6 +368,13 @@ ovs_stage_delete (OvsStage *stage, OvsOp *query, const guint64 *attributes, gsiz
   return op_new_done ();
 }
 
+OvstageWatch *
+_ovstage_watch_new (OvsStage *stage, OvsOp *query, const OvstageToken *attributes, gsize n_attributes, OvstageWatchFunc callback,
+                    gpointer user_data, GDestroyNotify destroy, GError **error)
+{
+  return NULL;
+}
+
 OvsOp *
 ovs_stage_clone (OvsStage *stage, const char *source, const char *const *targets, gsize n, guint64 ordinal)
 {

@@ -16,6 +16,7 @@
 #include <ovstage/ovstage-placement.h>
 #include <ovstage/ovstage-query.h>
 #include <ovstage/ovstage-read.h>
+#include <ovstage/ovstage-watch.h>
 
 G_BEGIN_DECLS
 
@@ -65,6 +66,15 @@ OvstageOperation *ovstage_stage_clone (OvstageStage *self,
                                        const char *source,
                                        const char *const *targets,
                                        guint64 ordinal);
+OVSTAGE_AVAILABLE_IN_1_0
+OvstageWatch *ovstage_stage_watch (OvstageStage *self,
+                                   OvstageQuery *query,
+                                   const OvstageToken *attributes,
+                                   gsize n_attributes,
+                                   OvstageWatchFunc callback,
+                                   gpointer user_data,
+                                   GDestroyNotify destroy,
+                                   GError **error);
 OVSTAGE_AVAILABLE_IN_1_0
 OvstageOperation *ovstage_stage_write_attributes (OvstageStage *self,
                                                   OvstageQuery *query,

@@ -31,6 +31,7 @@
 #include <ovstage/ovstage-types.h>
 #include <ovstage/ovstage-version-macros.h>
 #include <ovstage/ovstage-version.h>
+#include <ovstage/ovstage-watch.h>
 #include <ovstage/ovstage-write-data.h>
 
 #undef __OVSTAGE_H_INSIDE__

@@ -10,6 +10,7 @@
 #include "base/ovs-sync.h"
 #include "object/ovstage-operation-private.h"
 #include "object/ovstage-path-dictionary-private.h"
+#include "object/ovstage-watch-private.h"
 #include "op/ovs-stage.h"
 
 /**
@@ -727,6 +728,50 @@ ovstage_stage_clone (OvstageStage *self, const char *source, const char *const *
 
   return _ovstage_operation_take (OVSTAGE_TYPE_OPERATION,
                                   ovs_stage_clone (self->core, source, targets, g_strv_length ((char **) targets), ordinal));
+}
+
+/**
+ * ovstage_stage_watch:
+ * @self: a stage
+ * @query: the prims to watch, of this stage
+ * @attributes: (array length=n_attributes) (nullable): the attributes to watch
+ * @n_attributes: the number of @attributes
+ * @callback: (scope notified) (closure user_data) (destroy destroy): called with what changed
+ * @user_data: data for @callback
+ * @destroy: (nullable): frees @user_data once the watch has ended
+ * @error: return location for a [error@Ovstage.Error]
+ *
+ * Watches attributes on the prims of @query: after each advance that seals a change of
+ * one of them, @callback runs with what changed, in the main context that is
+ * thread-default for the caller. See [class@Ovstage.Watch].
+ *
+ * What is sealed already, and the built-in attributes that follow from what exists, are
+ * not told.
+ *
+ * Returns: (transfer full): the watch, which ends when it is dropped; `NULL` with
+ *   @error set for a query that failed or is of another stage, and for an attribute
+ *   that is unknown to the dictionary or cannot be read; @user_data is the caller's then
+ *
+ * Since: 1.0
+ */
+OvstageWatch *
+ovstage_stage_watch (OvstageStage *self,
+                     OvstageQuery *query,
+                     const OvstageToken *attributes,
+                     gsize n_attributes,
+                     OvstageWatchFunc callback,
+                     gpointer user_data,
+                     GDestroyNotify destroy,
+                     GError **error)
+{
+  g_return_val_if_fail (OVSTAGE_IS_STAGE (self), NULL);
+  g_return_val_if_fail (OVSTAGE_IS_QUERY (query), NULL);
+  g_return_val_if_fail (attributes != NULL || n_attributes == 0, NULL);
+  g_return_val_if_fail (callback != NULL, NULL);
+  g_return_val_if_fail (error == NULL || *error == NULL, NULL);
+
+  return _ovstage_watch_new (self->core, _ovstage_operation_get_op ((OvstageOperation *) query), attributes, n_attributes, callback,
+                             user_data, destroy, error);
 }
 
 static gboolean

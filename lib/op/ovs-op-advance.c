@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "op/ovs-op-private.h"
+#include "op/ovs-watch.h"
 
 #include "base/ovs-debug.h"
 
@@ -254,7 +255,7 @@ publish (OvsAdvance *advance)
 
 /* The last of an advance: no lock held. @known: others may wait for it. */
 static void
-end (OvsAdvance *advance, gboolean known, gboolean risen)
+end (OvsAdvance *advance, gboolean known, gboolean risen, gboolean watched)
 {
   OvsStage *stage = advance->op.stage;
 
@@ -264,6 +265,8 @@ end (OvsAdvance *advance, gboolean known, gboolean risen)
     ovs_op_end (&advance->op);
   if (risen)
     stage->floor_risen (stage->floor_data);
+  if (watched)
+    ovs_watches_tell (stage, advance);
 }
 
 /* The bytes of a planned fold are there. The advance is pending; no lock held. */
@@ -271,7 +274,7 @@ static void
 end_fold (OvsAdvance *advance, GQueue *ready)
 {
   OvsStage *stage = advance->op.stage;
-  gboolean risen;
+  gboolean risen, watched;
 
   /* What was handed over and is replaced now is let go of when the advance is done. */
   ovs_buffers_hold_back ();
@@ -279,8 +282,9 @@ end_fold (OvsAdvance *advance, GQueue *ready)
   ovs_stage_lock (stage);
   risen = publish (advance);
   ovs_op_unset_pending (&advance->op, NULL, ready);
+  watched = stage->watches->len > 0;
   ovs_stage_unlock (stage);
-  end (advance, TRUE, risen);
+  end (advance, TRUE, risen, watched);
   ovs_buffers_let_go ();
 }
 
@@ -320,7 +324,7 @@ static void
 begin (OvsAdvance *advance, GQueue *ready)
 {
   OvsStage *stage = advance->op.stage;
-  gboolean planned, risen = FALSE, known = advance->op.pending, async = ovs_debug_flags () & OVS_DEBUG_ASYNC;
+  gboolean planned, risen = FALSE, watched, known = advance->op.pending, async = ovs_debug_flags () & OVS_DEBUG_ASYNC;
   GError *error = NULL;
 
   advance->op.begun = TRUE;
@@ -357,8 +361,9 @@ begin (OvsAdvance *advance, GQueue *ready)
     ovs_op_set_done (&advance->op, error);
   if (!planned)
     ovs_stage_recompute_closing (stage);
+  watched = planned && stage->watches->len > 0;
   ovs_stage_unlock (stage);
-  end (advance, known, risen);
+  end (advance, known, risen, watched);
 }
 
 void

@@ -185,6 +185,7 @@ typedef struct
   OvsQuery *query;       /* (nullable) lent by the caller, while it submits */
   guint64 ordinal;
   guint64 start; /* of a range */
+  guint64 *starts; /* (owned) (nullable) of a watch: that of each attribute, and once it ran, that of what comes next */
   gboolean is_range;
   OvsRangeWork *range; /* (owned) (nullable) what was taken and is to be sorted out */
   guint64 as_of;
@@ -241,6 +242,7 @@ struct _OvsStage
   GQueue pending; /* OvsOp, ids ascending */
   guint n_blocked; /* among them */
   GPtrArray *change_holds;  /* (owned) OvsChangeHold */
+  GPtrArray *watches;       /* (owned) OvsWatch, each lent until it ends */
   guint64 emission_due;     /* 0: none */
   guint64 emission_running; /* 0: none */
   guint64 n_columns_sealed; /* for tests: columns that seals touched, */
@@ -336,6 +338,8 @@ void ovs_write_run (OvsWrite *write);
 void ovs_map_clear (OvsOp *map);
 void ovs_ordinal_run (OvsOrdinal *ordinal, GQueue *ready);
 void ovs_clone_run (OvsWrite *write);
+/* The changes of attributes, each once, from their @starts on. */
+OvsOp *ovs_stage_read_from (OvsStage *stage, OvsOp *query, const guint64 *attributes, gsize n_attributes, const guint64 *starts);
 /* It tells the global floor, which any advance may raise: no attribute that is stored was asked for. */
 gboolean ovs_read_tells_floor (const OvsRead *read);
 void ovs_read_clear (OvsRead *read);

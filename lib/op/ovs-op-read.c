@@ -34,6 +34,7 @@ ovs_read_clear (OvsRead *read)
 {
   drop_taken (read);
   g_clear_pointer (&read->builtins, g_ptr_array_unref);
+  g_free (read->starts);
   g_clear_pointer (&read->list, ovs_path_list_unref);
 }
 
@@ -319,6 +320,8 @@ take (OvsRead *read, GError **error)
 
       if (ovs_stage_get_builtin (stage, token) == OVS_BUILTIN_NONE)
         {
+          if (read->starts != NULL)
+            read->start = read->starts[i];
           if (!(read->is_range ? ovs_read_take_range (read, token, error) : take_attribute (read, token, error)))
             return FALSE;
           continue;
@@ -328,6 +331,8 @@ take (OvsRead *read, GError **error)
       taken.builtin = g_steal_pointer (&read->builtins->pdata[n_builtins++]);
       ovs_read_add_taken (read, &taken);
     }
+  for (gsize i = 0; read->starts != NULL && i < read->n_attributes; i++)
+    read->starts[i] = MAX (read->starts[i], ovs_floors_get (&stage->sealed, read->attributes[i]) + 1);
   return TRUE;
 }
 
@@ -585,15 +590,17 @@ check_read (OvsStage *stage, OvsOp *query, const guint64 *attributes, gsize n_at
   return TRUE;
 }
 
-OvsOp *
-ovs_stage_read (OvsStage *stage, OvsOp *query, const guint64 *attributes, gsize n_attributes, const OvstageOrdinalRange *range,
-                const OvstagePlacement *placement)
+/* Takes @starts (nullable). */
+static OvsOp *
+submit (OvsStage *stage, OvsOp *query, const guint64 *attributes, gsize n_attributes, const OvstageOrdinalRange *range,
+        const OvstagePlacement *placement, guint64 *starts)
 {
   OvsRead *read = ovs_op_new (stage, OVS_OP_READ, sizeof *read + sizeof (guint32) * n_attributes);
   GQueue ready = G_QUEUE_INIT;
   gboolean pending;
   GError *error = NULL;
 
+  read->starts = starts;
   if (!check_read (stage, query, attributes, n_attributes, range, &error) || !ovs_check_placement (placement, &error))
     return ovs_op_end_new (&read->op, error);
 
@@ -626,6 +633,20 @@ ovs_stage_read (OvsStage *stage, OvsOp *query, const guint64 *attributes, gsize 
   if (error != NULL)
     drop_taken (read);
   return ovs_op_end_new (&read->op, error);
+}
+
+OvsOp *
+ovs_stage_read (OvsStage *stage, OvsOp *query, const guint64 *attributes, gsize n_attributes, const OvstageOrdinalRange *range,
+                const OvstagePlacement *placement)
+{
+  return submit (stage, query, attributes, n_attributes, range, placement, NULL);
+}
+
+OvsOp *
+ovs_stage_read_from (OvsStage *stage, OvsOp *query, const guint64 *attributes, gsize n_attributes, const guint64 *starts)
+{
+  return submit (stage, query, attributes, n_attributes, &OVSTAGE_ORDINAL_RANGE_BETWEEN (0, OVSTAGE_ORDINAL_NEWEST), NULL,
+                 g_memdup2 (starts, sizeof *starts * n_attributes));
 }
 
 guint64

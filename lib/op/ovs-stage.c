@@ -69,6 +69,7 @@ ovs_stage_new (const OvsStageConfig *config)
   stage->prim_deletes = ovs_deletes_new ();
   stage->structure_log = g_array_new (FALSE, FALSE, sizeof (OvsStructureChange));
   stage->change_holds = g_ptr_array_new_with_free_func (g_free);
+  stage->watches = g_ptr_array_new ();
   stage->layouts = g_hash_table_new_full (NULL, NULL, NULL, (GDestroyNotify) ovs_layout_unref);
   stage->bindings = ovs_binding_table_new (stage->pool, OVS_BINDING_BUDGET);
   g_queue_init (&stage->pending);
@@ -101,6 +102,7 @@ ovs_stage_unref (OvsStage *stage)
     ovs_structure_change_clear (&g_array_index (stage->structure_log, OvsStructureChange, i));
   g_array_unref (stage->structure_log);
   g_ptr_array_unref (stage->change_holds);
+  g_ptr_array_unref (stage->watches);
   g_hash_table_unref (stage->layouts);
   g_free (stage->live);
   g_clear_pointer (&stage->children, ovs_children_free);

@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later
+ * SPDX-FileCopyrightText: 2026 The libovstage authors
+ */
+
+/* Watching attributes: what is told, when, where, and how it ends. */
+
+#include <ovstage/ovstage.h>
+
+typedef struct
+{
+  OvstageStage *stage; /* (owned) */
+  OvstageQuery *query; /* (owned) of /A, /B, /C */
+  OvstageQuery *other; /* (owned) of /D */
+  OvstageToken a, b;
+  OvstageWatch *watch; /* (owned) (nullable) */
+  GString *told;       /* (owned) of each call "[...]", its groups */
+  guint n_destroyed;
+  GThread *thread;     /* of the last call */
+  gboolean cancels, drops, writes, iterates;
+  guint64 next;
+} Fixture;
+
+static OvstageQuery *
+query_or_fail (Fixture *f, const char *const *paths)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (OvstagePathList) list = ovstage_path_dictionary_create_path_list (ovstage_stage_get_path_dictionary (f->stage), paths, &error);
+
+  g_assert_no_error (error);
+  return ovstage_stage_query_path_list (f->stage, list);
+}
+
+static void
+set_up (Fixture *f, gconstpointer unused)
+{
+  g_autoptr (GError) error = NULL;
+  OvstagePathDictionary *dictionary;
+
+  f->stage = ovstage_stage_new ("test");
+  dictionary = ovstage_stage_get_path_dictionary (f->stage);
+  f->query = query_or_fail (f, (const char *const[]){ "/A", "/B", "/C", NULL });
+  f->other = query_or_fail (f, (const char *const[]){ "/D", NULL });
+  f->a = ovstage_path_dictionary_intern_token (dictionary, "a", &error);
+  f->b = ovstage_path_dictionary_intern_token (dictionary, "b", &error);
+  g_assert_no_error (error);
+  f->told = g_string_new (NULL);
+}
+
+static void
+tear_down (Fixture *f, gconstpointer unused)
+{
+  g_clear_object (&f->watch);
+  g_clear_object (&f->query);
+  g_clear_object (&f->other);
+  g_clear_object (&f->stage);
+  g_string_free (f->told, TRUE);
+}
+
+static void
+write_value (Fixture *f, OvstageQuery *query, OvstageToken attribute, guint64 ordinal, float value)
+{
+  gint64 n = ovstage_query_get_prim_count (query);
+  g_autofree float *values = g_new (float, n);
+  g_autoptr (GBytes) bytes = NULL;
+  g_autoptr (OvstageTensor) tensor = NULL;
+  g_autoptr (OvstageWriteData) data = NULL;
+  g_autoptr (OvstageOperation) op = NULL;
+  g_autoptr (GError) error = NULL;
+
+  for (gint64 i = 0; i < n; i++)
+    values[i] = value;
+  bytes = g_bytes_new (values, sizeof *values * n);
+  tensor = ovstage_tensor_new_for_bytes (bytes, &OVSTAGE_DATA_TYPE_FLOAT32, &n, 1, &error);
+  g_assert_no_error (error);
+  data = ovstage_write_data_new (tensor);
+  op = ovstage_stage_write_attribute (f->stage, query, attribute, ordinal, data, OVSTAGE_PRIM_MODE_UPSERT, NULL);
+  ovstage_operation_wait (op, OVSTAGE_TIMEOUT_INFINITE, NULL, &error);
+  g_assert_no_error (error);
+}
+
+static void
+seal_scope (Fixture *f, guint64 ordinal, OvstageScope scope, const OvstageToken *attributes, gsize n)
+{
+  g_autoptr (OvstageOperation) op = ovstage_stage_advance_write_floor (f->stage, ordinal, scope, attributes, n);
+  g_autoptr (GError) error = NULL;
+
+  ovstage_operation_wait (op, OVSTAGE_TIMEOUT_INFINITE, NULL, &error);
+  g_assert_no_error (error);
+}
+
+static void
+seal (Fixture *f, guint64 ordinal)
+{
+  seal_scope (f, ordinal, OVSTAGE_SCOPE_ALL, NULL, 0);
+}
+
+static void
+turn (void)
+{
+  while (g_main_context_iteration (NULL, FALSE))
+    ;
+}
+
+static void
+changed_cb (OvstageWatch *watch, GPtrArray *groups, gpointer user_data)
+{
+  Fixture *f = user_data;
+
+  g_assert_true (OVSTAGE_IS_WATCH (watch));
+  g_assert_cmpuint (groups->len, >, 0);
+  f->thread = g_thread_self ();
+  g_string_append_c (f->told, '[');
+  for (guint i = 0; i < groups->len; i++)
+    {
+      OvstageReadGroup *group = groups->pdata[i];
+      OvstageToken attribute = ovstage_read_group_get_attribute (group);
+
+      g_string_append_printf (f->told, "%s%s%s@%" G_GUINT64_FORMAT " %u", i > 0 ? " " : "", ovstage_read_group_is_delete (group) ? "-" : "",
+                              ovstage_path_dictionary_get_token_string (ovstage_stage_get_path_dictionary (f->stage), attribute),
+                              ovstage_read_group_get_ordinal (group), ovstage_read_group_get_prim_count (group));
+      if (!ovstage_read_group_is_delete (group))
+        {
+          g_autoptr (OvstageTensor) tensor = ovstage_read_group_ref_tensor (group, 0);
+          g_autoptr (GBytes) bytes = ovstage_tensor_ref_bytes (tensor, NULL);
+
+          g_string_append_printf (f->told, "=%g", ((const float *) g_bytes_get_data (bytes, NULL))[ovstage_read_group_data_row_index (group, 0)]);
+        }
+    }
+  g_string_append_c (f->told, ']');
+  if (f->cancels)
+    ovstage_watch_cancel (watch);
+  if (f->drops)
+    g_clear_object (&f->watch);
+  if (f->writes)
+    {
+      f->writes = FALSE;
+      write_value (f, f->query, f->a, f->next, 50);
+      seal (f, f->next);
+    }
+  if (f->iterates)
+    {
+      f->iterates = FALSE;
+      write_value (f, f->query, f->a, f->next, 60);
+      seal (f, f->next);
+      turn ();
+      g_string_append_c (f->told, ';');
+    }
+}
+
+static void
+destroyed_cb (gpointer user_data)
+{
+  ((Fixture *) user_data)->n_destroyed++;
+}
+
+static OvstageWatch *
+watch_or_fail (Fixture *f, OvstageQuery *query, const OvstageToken *attributes, gsize n)
+{
+  g_autoptr (GError) error = NULL;
+  OvstageWatch *watch = ovstage_stage_watch (f->stage, query, attributes, n, changed_cb, f, destroyed_cb, &error);
+
+  g_assert_no_error (error);
+  g_assert_nonnull (watch);
+  return watch;
+}
+
+static void
+assert_told (Fixture *f, const char *expected)
+{
+  turn ();
+  g_assert_cmpstr (f->told->str, ==, expected);
+  g_string_truncate (f->told, 0);
+}
+
+#define both (OvstageToken[]){ f->a, f->b }, 2
+
+/* Nothing of what was there, then each seal that changes something selected. */
+static void
+test_changes (Fixture *f, gconstpointer unused)
+{
+  write_value (f, f->query, f->a, 1, 1);
+  seal (f, 1);
+  f->watch = watch_or_fail (f, f->query, both);
+  g_assert_cmpuint (ovstage_watch_get_cursor (f->watch), ==, 1);
+  assert_told (f, "");
+  write_value (f, f->query, f->a, 2, 2);
+  assert_told (f, "");
+  seal (f, 2);
+  assert_told (f, "[a@2 3=2]");
+  g_assert_cmpuint (ovstage_watch_get_cursor (f->watch), ==, 2);
+  write_value (f, f->query, f->b, 3, 3);
+  write_value (f, f->query, f->a, 3, 4);
+  seal (f, 3);
+  assert_told (f, "[a@3 3=4 b@3 3=3]");
+  g_assert_true (f->thread == g_thread_self ());
+}
+
+static void
+test_nothing_selected (Fixture *f, gconstpointer unused)
+{
+  f->watch = watch_or_fail (f, f->query, &f->a, 1);
+  write_value (f, f->other, f->a, 1, 1);
+  write_value (f, f->query, f->b, 1, 1);
+  seal (f, 1);
+  seal (f, 2);
+  assert_told (f, "");
+  g_assert_cmpuint (ovstage_watch_get_cursor (f->watch), ==, 2);
+}
+
+static void
+test_deletes (Fixture *f, gconstpointer unused)
+{
+  g_autoptr (OvstageOperation) op = NULL;
+
+  f->watch = watch_or_fail (f, f->query, both);
+  write_value (f, f->query, f->a, 1, 1);
+  write_value (f, f->query, f->b, 1, 2);
+  seal (f, 1);
+  assert_told (f, "[a@1 3=1 b@1 3=2]");
+  op = ovstage_stage_delete_attributes (f->stage, f->query, &f->b, 1, 2);
+  seal (f, 2);
+  assert_told (f, "[-b@2 3]");
+}
+
+/* One call for all that was missed. */
+static void
+test_slow (Fixture *f, gconstpointer unused)
+{
+  f->watch = watch_or_fail (f, f->query, &f->a, 1);
+  for (guint64 ordinal = 1; ordinal <= 100; ordinal++)
+    {
+      write_value (f, f->query, f->a, ordinal, (float) ordinal);
+      seal (f, ordinal);
+    }
+  assert_told (f, "[a@100 3=100]");
+  write_value (f, f->query, f->a, 101, 7);
+  seal (f, 101);
+  assert_told (f, "[a@101 3=7]");
+}
+
+/* Attributes that are sealed apart are told once each. */
+static void
+test_scopes (Fixture *f, gconstpointer unused)
+{
+  f->watch = watch_or_fail (f, f->query, both);
+  write_value (f, f->query, f->a, 5, 1);
+  write_value (f, f->query, f->b, 3, 2);
+  seal_scope (f, 5, OVSTAGE_SCOPE_INCLUDE, &f->a, 1);
+  assert_told (f, "[a@5 3=1]");
+  g_assert_cmpuint (ovstage_watch_get_cursor (f->watch), ==, 0);
+  seal_scope (f, 4, OVSTAGE_SCOPE_INCLUDE, &f->b, 1);
+  assert_told (f, "[b@3 3=2]");
+  g_assert_cmpuint (ovstage_watch_get_cursor (f->watch), ==, 4);
+  write_value (f, f->query, f->a, 8, 3);
+  write_value (f, f->query, f->b, 6, 4);
+  seal (f, 8);
+  assert_told (f, "[a@8 3=3 b@6 3=4]");
+}
+
+/* Within the callback. */
+static void
+test_cancel (Fixture *f, gconstpointer unused)
+{
+  f->watch = watch_or_fail (f, f->query, &f->a, 1);
+  f->cancels = TRUE;
+  write_value (f, f->query, f->a, 1, 1);
+  seal (f, 1);
+  assert_told (f, "[a@1 3=1]");
+  g_assert_cmpuint (f->n_destroyed, ==, 1);
+  write_value (f, f->query, f->a, 2, 1);
+  seal (f, 2);
+  ovstage_watch_cancel (f->watch);
+  assert_told (f, "");
+  g_clear_object (&f->watch);
+  g_assert_cmpuint (f->n_destroyed, ==, 1);
+}
+
+/* A call that was due is not made. */
+static void
+test_cancel_due (Fixture *f, gconstpointer unused)
+{
+  f->watch = watch_or_fail (f, f->query, &f->a, 1);
+  write_value (f, f->query, f->a, 1, 1);
+  seal (f, 1);
+  ovstage_watch_cancel (f->watch);
+  g_assert_cmpuint (f->n_destroyed, ==, 1);
+  assert_told (f, "");
+}
+
+static void
+test_drop (Fixture *f, gconstpointer unused)
+{
+  f->watch = watch_or_fail (f, f->query, &f->a, 1);
+  f->drops = TRUE;
+  write_value (f, f->query, f->a, 1, 1);
+  seal (f, 1);
+  assert_told (f, "[a@1 3=1]");
+  g_assert_null (f->watch);
+  g_assert_cmpuint (f->n_destroyed, ==, 1);
+  f->watch = watch_or_fail (f, f->query, &f->a, 1);
+  write_value (f, f->query, f->a, 2, 1);
+  seal (f, 2);
+  g_clear_object (&f->watch);
+  g_assert_cmpuint (f->n_destroyed, ==, 2);
+  assert_told (f, "");
+}
+
+/* The callback writes and seals: it is called again. */
+static void
+test_writes (Fixture *f, gconstpointer unused)
+{
+  f->watch = watch_or_fail (f, f->query, &f->a, 1);
+  f->writes = TRUE;
+  f->next = 2;
+  write_value (f, f->query, f->a, 1, 1);
+  seal (f, 1);
+  assert_told (f, "[a@1 3=1][a@2 3=50]");
+}
+
+/* It turns the main context: no call within the call. */
+static void
+test_iterates (Fixture *f, gconstpointer unused)
+{
+  f->watch = watch_or_fail (f, f->query, &f->a, 1);
+  f->iterates = TRUE;
+  f->next = 2;
+  write_value (f, f->query, f->a, 1, 1);
+  seal (f, 1);
+  assert_told (f, "[a@1 3=1];[a@2 3=60]");
+}
+
+static void
+test_stage_gone (Fixture *f, gconstpointer unused)
+{
+  OvstageStage *weak = f->stage;
+
+  f->watch = watch_or_fail (f, f->query, &f->a, 1);
+  write_value (f, f->query, f->a, 1, 1);
+  seal (f, 1);
+  g_object_add_weak_pointer ((GObject *) weak, (gpointer *) &weak);
+  g_clear_object (&f->stage);
+  g_assert_null (weak);
+  assert_told (f, "");
+  g_assert_cmpuint (ovstage_watch_get_cursor (f->watch), ==, 0);
+}
+
+typedef struct
+{
+  Fixture *f;
+  GMainLoop *loop;
+  gint ready; /* (atomic) */
+} Elsewhere;
+
+static void
+quit_cb (OvstageWatch *watch, GPtrArray *groups, gpointer user_data)
+{
+  Elsewhere *elsewhere = user_data;
+
+  changed_cb (watch, groups, elsewhere->f);
+  g_main_loop_quit (elsewhere->loop);
+}
+
+static gpointer
+run_elsewhere (gpointer data)
+{
+  Elsewhere *elsewhere = data;
+  GMainContext *context = g_main_context_new ();
+  g_autoptr (OvstageWatch) watch = NULL;
+  g_autoptr (GError) error = NULL;
+
+  g_main_context_push_thread_default (context);
+  elsewhere->loop = g_main_loop_new (context, FALSE);
+  watch = ovstage_stage_watch (elsewhere->f->stage, elsewhere->f->query, &elsewhere->f->a, 1, quit_cb, elsewhere, NULL, &error);
+  g_assert_no_error (error);
+  g_atomic_int_set (&elsewhere->ready, TRUE);
+  g_main_loop_run (elsewhere->loop);
+  g_clear_object (&watch);
+  g_main_loop_unref (elsewhere->loop);
+  g_main_context_pop_thread_default (context);
+  g_main_context_unref (context);
+  return NULL;
+}
+
+/* The context is that of the thread that made the watch. */
+static void
+test_other_context (Fixture *f, gconstpointer unused)
+{
+  Elsewhere elsewhere = { f, NULL, FALSE };
+  GThread *thread = g_thread_new ("elsewhere", run_elsewhere, &elsewhere);
+
+  while (!g_atomic_int_get (&elsewhere.ready))
+    g_thread_yield ();
+  write_value (f, f->query, f->a, 1, 1);
+  seal (f, 1);
+  g_thread_join (thread);
+  g_assert_true (f->thread == thread);
+  assert_told (f, "[a@1 3=1]");
+}
+
+static void
+test_refused (Fixture *f, gconstpointer unused)
+{
+  g_autoptr (OvstageStage) stage = ovstage_stage_new ("other");
+  g_autoptr (GError) error = NULL;
+  OvstageToken wrong = 12345, active = ovstage_path_dictionary_intern_token (ovstage_stage_get_path_dictionary (f->stage), "usd-active", NULL);
+
+  g_assert_null (ovstage_stage_watch (stage, f->query, NULL, 0, changed_cb, f, destroyed_cb, &error));
+  g_assert_error (error, OVSTAGE_ERROR, OVSTAGE_ERROR_INVALID_HANDLE);
+  g_clear_error (&error);
+  g_assert_null (ovstage_stage_watch (f->stage, f->query, &wrong, 1, changed_cb, f, destroyed_cb, &error));
+  g_assert_error (error, OVSTAGE_ERROR, OVSTAGE_ERROR_INVALID_HANDLE);
+  g_clear_error (&error);
+  g_assert_null (ovstage_stage_watch (f->stage, f->query, &active, 1, changed_cb, f, destroyed_cb, &error));
+  g_assert_error (error, OVSTAGE_ERROR, OVSTAGE_ERROR_NOT_SUPPORTED);
+  g_clear_error (&error);
+  g_object_run_dispose ((GObject *) f->stage);
+  g_assert_null (ovstage_stage_watch (f->stage, f->query, &f->a, 1, changed_cb, f, destroyed_cb, &error));
+  g_assert_error (error, OVSTAGE_ERROR, OVSTAGE_ERROR_INVALID_HANDLE);
+  g_assert_cmpuint (f->n_destroyed, ==, 0);
+}
+
+/* An attribute twice is told once; none is nothing; what is built in never changes. */
+static void
+test_attributes (Fixture *f, gconstpointer unused)
+{
+  OvstageToken path = ovstage_path_dictionary_intern_token (ovstage_stage_get_path_dictionary (f->stage), "usd-path", NULL);
+  g_autoptr (OvstageWatch) none = watch_or_fail (f, f->query, NULL, 0);
+
+  f->watch = watch_or_fail (f, f->query, (OvstageToken[]){ f->a, path, f->a }, 3);
+  write_value (f, f->query, f->a, 1, 1);
+  seal (f, 1);
+  assert_told (f, "[a@1 3=1]");
+  g_assert_cmpuint (ovstage_watch_get_cursor (f->watch), ==, 1);
+}
+
+int
+main (int argc, char **argv)
+{
+  g_test_init (&argc, &argv, NULL);
+#define ADD(path, func) g_test_add (path, Fixture, NULL, set_up, func, tear_down)
+  ADD ("/watch/changes", test_changes);
+  ADD ("/watch/nothing-selected", test_nothing_selected);
+  ADD ("/watch/deletes", test_deletes);
+  ADD ("/watch/slow", test_slow);
+  ADD ("/watch/scopes", test_scopes);
+  ADD ("/watch/cancel", test_cancel);
+  ADD ("/watch/cancel-due", test_cancel_due);
+  ADD ("/watch/drop", test_drop);
+  ADD ("/watch/writes", test_writes);
+  ADD ("/watch/iterates", test_iterates);
+  ADD ("/watch/stage-gone", test_stage_gone);
+  ADD ("/watch/other-context", test_other_context);
+  ADD ("/watch/refused", test_refused);
+  ADD ("/watch/attributes", test_attributes);
+#undef ADD
+  return g_test_run ();
+}
