@@ -279,6 +279,7 @@ class Stage(Managed):
             data = np.ascontiguousarray(source).tobytes()
             sources.append(model.Tensor(CODES[dtype.kind], dtype.itemsize * 8, shape or source.shape, data, lanes))
         count = model.logical_count(n_prims, count, index_map)
+        bits = bits if count != 0 else None
         packed = is_array and not isinstance(tensors, list)
         return model.Given(self.name(attribute), sources, int(semantic), count, index_map, bits, is_array, packed)
 

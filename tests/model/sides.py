@@ -51,7 +51,10 @@ class ModelSide:
         which = op["list"]
         return self.lists[which] if which >= 0 else self.queries.get(-1 - which)
 
-    def submitted(self, op, status):
+    def submitted(self, op, status, attributes=()):
+        """@attributes: those of a write that may have been refused for its floor before its filter query was known."""
+        if op.get("list", 0) < 0 and any(op["ordinal"] <= self.model.floor(a) for a in attributes):
+            status = {status, model.WRITE_FLOOR_VIOLATION}
         if op["wait"]:
             return {"status": status}
         self.pending.append(status)
@@ -68,7 +71,8 @@ class ModelSide:
             return self.submitted(op, error)
         attribute, tensors, *rest = self.given(prims, op)
         more = dict(zip(model.Given._fields[2:], rest))
-        return self.submitted(op, self.model.write(prims, attribute, op["ordinal"], tensors, mode=op["mode"], **more))
+        status = self.model.write(prims, attribute, op["ordinal"], tensors, mode=op["mode"], **more)
+        return self.submitted(op, status, [attribute])
 
     def batch(self, op):
         prims = self.prims(op)
@@ -78,7 +82,8 @@ class ModelSide:
         if any(errors):
             return self.submitted(op, next(error for error in errors if error is not None))
         given = [self.given(prims, entry) for entry in op["entries"]]
-        return self.submitted(op, self.model.write_batch(prims, given, op["ordinal"], op["mode"]))
+        status = self.model.write_batch(prims, given, op["ordinal"], op["mode"])
+        return self.submitted(op, status, [part.attribute for part in given])
 
     def call_error(self, prims, entry):
         return model.python_call_error(
@@ -91,6 +96,8 @@ class ModelSide:
         if mask is not None and entry["mask_words"]:
             mask = mask + [0] * (-len(mask) % 64)
         count = model.logical_count(len(prims), entry["count"], entry["index_map"])
+        if count == 0:
+            mask = None  # a mask of no prims is one that is longer than needed
         packed = entry["is_array"] and not entry["listed"]
         semantic = entry["semantic"] or (model.STRING if entry["texts"] else model.NONE)
         return model.Given(
@@ -109,14 +116,18 @@ class ModelSide:
 
     def delete(self, op):
         prims = self.prims(op)
-        return None if prims is None else self.submitted(op, self.model.delete(prims, op["attributes"], op["ordinal"]))
+        if prims is None:
+            return None
+        # Whole prims go by the default floor.
+        names = op["attributes"] or [sequences.UNKNOWN]
+        return self.submitted(op, self.model.delete(prims, op["attributes"], op["ordinal"]), names)
 
     def seal(self, op):
         if not op["wait"]:
             self.unsure.append(self.model.global_floor())
         seen = self.submitted(op, self.model.advance(op["ordinal"], op["scope"], op["attributes"]))
         for as_of, ordinal, start in self.floating:
-            as_of += self.as_of_global(self.model.global_floor(), ordinal, start)
+            as_of.add(self.as_of_global(self.model.global_floor(), ordinal, start))
         return seen
 
     def clone(self, op):
@@ -150,17 +161,16 @@ class ModelSide:
         told = [self.model.as_of(self.model.stored(op["attributes"]), op["ordinal"])]
         if op["late"]:
             told = self.model.as_of_later(op["attributes"], op["ordinal"])
-        told = [max(as_of, (op["start"] or 1) - 1) for as_of in told]
+        told = {max(as_of, (op["start"] or 1) - 1) for as_of in told}
         if not any(self.model.attribute_exists(attribute) for attribute in op["attributes"]):
-            for floor in self.unsure:
-                told += self.as_of_global(floor, op["ordinal"], op["start"])
+            told |= {self.as_of_global(floor, op["ordinal"], op["start"]) for floor in self.unsure}
             if op["late"]:
                 self.floating.append((told, op["ordinal"], op["start"]))
                 return told
-        return told if len(set(told)) > 1 else told[0]
+        return told if len(told) > 1 else told.pop()
 
     def as_of_global(self, floor, ordinal, start):
-        return [max(min(floor, ordinal), (start or 1) - 1)]
+        return max(min(floor, ordinal), (start or 1) - 1)
 
     def describe(self, group):
         if group.schema is None:
@@ -213,6 +223,8 @@ class ModelSide:
         status, session = self.model.map_attribute(
             prims, op["attribute"], op["ordinal"], dtype, op["semantic"], op["mode"], op["counts"], op["fill"]
         )
+        if op["list"] < 0 and op["ordinal"] <= self.model.floor(op["attribute"]):
+            return {"status": {status, model.WRITE_FLOOR_VIOLATION}}
         if status != model.OK:
             return {"status": status}
         self.maps[op["slot"]] = session
