@@ -176,6 +176,14 @@ class Ours(StageCase):
             ctypes.memset(tensor.data, 0x55, n)
             delete(out)
 
+    def test_allocator_rounds_up(self):
+        usable = ctypes.CDLL(None).malloc_usable_size
+        usable.argtypes, usable.restype = (ctypes.c_void_p,), ctypes.c_size_t
+        for n in range(500, 560):
+            _, out, _ = self.allocate((n,), (17, 4, 1))
+            self.assertGreaterEqual(usable(managed_at(out).dl_tensor.data), (n + 1) // 2)
+            delete(out)
+
     def test_allocator_errors(self):
         for kind, kwargs in (
             ("ValueError", {"shape": (3,), "device": (2, 0)}),

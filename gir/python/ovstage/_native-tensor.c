@@ -57,7 +57,7 @@ pyovs_tensor_n_bytes (OvstageTensor *tensor, gsize *n_bytes)
   for (i = 0; i < n_dims; i++)
     if (shape[i] < 0 || !g_size_checked_mul (&n, n, shape[i]))
       return FALSE;
-  *n_bytes = n / 8;
+  *n_bytes = n / 8 + (n % 8 != 0);
   return TRUE;
 }
 
