@@ -18,7 +18,20 @@
  *
  * Since: 1.0
  */
-G_DEFINE_QUARK (ovstage-error-quark, ovstage_error)
+GQuark
+ovstage_error_quark (void)
+{
+  /* What G_DEFINE_QUARK() makes, for several threads that fail at once. */
+  static GQuark quark; /* (atomic) */
+  GQuark known = __atomic_load_n (&quark, __ATOMIC_RELAXED);
+
+  if (G_UNLIKELY (known == 0))
+    {
+      known = g_quark_from_static_string ("ovstage-error-quark");
+      __atomic_store_n (&quark, known, __ATOMIC_RELAXED);
+    }
+  return known;
+}
 
 gboolean
 ovs_fail (GError **error, OvstageError code, const char *format, ...)
