@@ -25,6 +25,7 @@ sys.dont_write_bytecode = True  # the source tree stays as it is
 
 import broken
 import fake
+import flat
 import model
 import sequence as sequences
 from program import program, told
@@ -77,8 +78,16 @@ def generation_fault(generations, want, got):
     return None
 
 
+def adapted(sequence):
+    """The sequence without what the face has not."""
+    import observe
+
+    return getattr(observe.ovstage, "adapt", lambda whole: whole)(sequence)
+
+
 def replay(sequence):
     """The first difference as (step, text), or None. A step past the operations is the end of the stage."""
+    sequence = adapted(sequence)
     return compare(sequence, lambda: LibrarySide(sequence))
 
 
@@ -111,6 +120,7 @@ def replay_together(several):
     """Runs sequences on one stage, each in a thread; which of them differed first as (number, step, text), or None."""
     import observe
 
+    several = [adapted(sequence) for sequence in several]
     found = []
 
     def work(number, sequence, library):
@@ -478,7 +488,9 @@ def main():
     parser.add_argument("--sequences", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=1, help="seed of the first sequence")
     parser.add_argument("--depths", type=numbers, default=[1, 4], help="history depths to draw from")
-    parser.add_argument("--face", choices=("python", "model"), default="python", help="model: the model itself")
+    parser.add_argument(
+        "--face", choices=("python", "flat", "model"), default="python", help="flat: the C API; model: the model itself"
+    )
     parser.add_argument(
         "--skip", type=parts, default=[], help=f"what to leave out, some of {','.join(sequences.PARTS)}"
     )
@@ -490,13 +502,17 @@ def main():
     args = parser.parse_args()
     if args.face != "model" and not args.self_test:
         args.skip = sorted({*args.skip, *NOT_THERE})
+    if args.face == "flat":  # it has one version, and filters without OR and NOT
+        args.depths = [1]
+        args.skip = sorted({*args.skip, "filters"})
     if args.dump:
         for seed in range(args.seed, args.seed + args.sequences):
             print(json.dumps(sequences.generate(seed, args.depths, args.skip)))
         return 0
     if args.self_test:
         return int(self_test(args))
-    return int(run(args, fake.package() if args.face == "model" else None))
+    package = {"python": None, "flat": flat.package(), "model": fake.package()}
+    return int(run(args, package[args.face]))
 
 
 if __name__ == "__main__":

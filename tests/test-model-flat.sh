@@ -1,0 +1,15 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# SPDX-FileCopyrightText: 2026 The libovstage authors
+
+# Random sequences through the flat API against the reference model: a tenth of
+# those that test-model.sh runs.
+
+set -u
+
+if [ "${HAVE_PYTHON:-no}" != yes ]; then
+  echo '1..0 # SKIP configured without Python'
+  exit 0
+fi
+exec "${PYTHON:?}" -B "${OVSTAGE_SRCDIR:?}/tests/model/driver.py" --tap --face flat \
+  --sequences $((${OVSTAGE_SEQUENCES:-2000} / 10 + 1))
