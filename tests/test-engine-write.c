@@ -1413,6 +1413,37 @@ test_out_of_memory_growing (void)
   check_out_of_memory (5, prepare_some, attempt_all, 2);
 }
 
+/* Of one attribute there are 65534 schemas at most; those that are there can still be written. */
+static void
+test_too_many_schemas (void)
+{
+  Scene scene;
+  OvsAttr *attr;
+  OvsOp *one;
+
+  scene_init (&scene, 2);
+  one = query_or_fail (&scene, "0");
+  write_text (&scene, one, scene.a, 1, "1");
+  ovs_stage_lock (scene.stage);
+  attr = ovs_stage_get_attr (scene.stage, (guint32) scene.a);
+  while (attr->columns->len < G_MAXUINT16 - 1)
+    {
+      OvsSchema schema = { { OVS_CODE_UINT, 8, (guint16) attr->columns->len }, FALSE, OVSTAGE_SEMANTIC_NONE };
+      g_autoptr (OvsLayout) layout = ovs_layout_new (NULL);
+
+      ovs_attr_add_column (attr, &schema, attr->columns->len, layout);
+    }
+  ovs_stage_unlock (scene.stage);
+  assert_ok (ovs_stage_delete (scene.stage, one, TOKENS (scene.a), 1));
+  check_refused (write_payload (&scene, one, scene.a, 1, payload_fill (float32x3, 1, 1)), OVSTAGE_ERROR_NOT_SUPPORTED,
+                 (const char *const[]){ "'a'", "65534", "float32x3", NULL });
+  write_text (&scene, one, scene.a, 1, "2");
+  seal_or_fail (&scene, 1);
+  assert_values (&scene, scene.query, scene.a, 1, "2 -");
+  ovs_op_unref (one);
+  scene_clear (&scene);
+}
+
 int
 main (int argc, char *argv[])
 {
@@ -1461,6 +1492,7 @@ main (int argc, char *argv[])
   g_test_add_func ("/engine-write/w20/semantic-on-plain", test_semantic_on_plain);
   g_test_add_func ("/engine-write/w21/id-semantics", test_id_semantics);
   g_test_add_func ("/engine-write/w22/usd-names", test_usd_names);
+  g_test_add_func ("/engine-write/too-many-schemas", test_too_many_schemas);
   g_test_add_func ("/engine-write/w23/reserved-names", test_reserved_names);
   g_test_add_func ("/engine-write/w24/malformed", test_malformed);
   g_test_add_func ("/engine-write/w24/scalar", test_scalar);

@@ -215,6 +215,10 @@ ovs_booking_check_schema (OvsBooking *booking, GError **error)
     }
   if (!ovs_schema_check (schema, error))
     return FALSE;
+  /* States of prims are numbers of columns. */
+  if (creates && booking->attr != NULL && booking->attr->columns->len >= G_MAXUINT16 - 1 && ovs_attr_find_column (booking->attr, schema) == NULL)
+    return ovs_fail (error, OVSTAGE_ERROR_NOT_SUPPORTED, "attribute '%s' has %u schemas, expected no more for %s",
+                     ovs_stage_name (booking->stage, token), booking->attr->columns->len, ovs_schema_format (schema, text));
 
   if (token == booking->stage->reserved[4] && creates && (schema->semantic != OVSTAGE_SEMANTIC_TOKEN_ID || schema->is_array))
     return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "usd-prim-type: the payload is %s, semantic %s, expected fixed-size TOKEN_ID",

@@ -203,15 +203,7 @@ ovs_stage_delete (OvsStage *stage, OvsOp *query, const guint64 *attributes, gsiz
 
   if (!check_delete (stage, query, attributes, n_attributes, ordinal, &error))
     return ovs_op_end_new (&write->op, error);
-  for (gsize i = 0; i < n_attributes; i++)
-    {
-      gboolean known = FALSE;
-
-      for (gsize j = 0; j < write->n_attributes && !known; j++)
-        known = write->attributes[j] == attributes[i];
-      if (!known)
-        write->attributes[write->n_attributes++] = (guint32) attributes[i];
-    }
+  write->n_attributes = ovs_list_tokens (attributes, n_attributes, write->attributes);
   footprint.n_attributes = write->n_attributes;
   footprint.whole = footprint.asks = n_attributes == 0;
   footprint.asks_at = OVSTAGE_ORDINAL_NEWEST;

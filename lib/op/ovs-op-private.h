@@ -270,6 +270,8 @@ ovs_stage_unlock (OvsStage *stage)
 
 /* @size: of the whole struct. The operation is not done, has no id and holds the stage. */
 gpointer ovs_op_new (OvsStage *stage, OvsOpKind kind, gsize size);
+/* Each attribute once, in the order of the first. Gives how many; @tokens has room for @n. */
+gsize ovs_list_tokens (const guint64 *attributes, gsize n, guint32 *tokens);
 OvsWrite *ovs_write_new (OvsStage *stage, guint64 ordinal, gsize n_attributes);
 /* Ends an operation that nobody else knows yet. Takes @error. Gives @op. */
 OvsOp *ovs_op_end_new (OvsOp *op, GError *error);

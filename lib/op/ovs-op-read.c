@@ -607,16 +607,7 @@ submit (OvsStage *stage, OvsOp *query, const guint64 *attributes, gsize n_attrib
   read->ordinal = range->end_ordinal;
   read->start = range->start_ordinal;
   read->is_range = range->has_start_ordinal;
-  for (gsize i = 0; i < n_attributes; i++)
-    {
-      guint32 token = (guint32) attributes[i];
-      gboolean known = FALSE;
-
-      for (gsize j = 0; j < read->n_attributes && !known; j++)
-        known = read->attributes[j] == token;
-      if (!known)
-        read->attributes[read->n_attributes++] = token;
-    }
+  read->n_attributes = ovs_list_tokens (attributes, n_attributes, read->attributes);
 
   read->query = (OvsQuery *) query;
   ovs_stage_lock (stage);

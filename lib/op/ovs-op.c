@@ -36,6 +36,25 @@ ovs_write_new (OvsStage *stage, guint64 ordinal, gsize n_attributes)
   return write;
 }
 
+gsize
+ovs_list_tokens (const guint64 *attributes, gsize n, guint32 *tokens)
+{
+  g_autoptr (GHashTable) known = n > 16 ? g_hash_table_new (NULL, NULL) : NULL;
+  gsize n_tokens = 0;
+
+  for (gsize i = 0; i < n; i++)
+    {
+      guint32 token = (guint32) attributes[i];
+      gboolean is_known = known != NULL && !g_hash_table_add (known, GUINT_TO_POINTER (token));
+
+      for (gsize j = 0; known == NULL && j < n_tokens && !is_known; j++)
+        is_known = tokens[j] == token;
+      if (!is_known)
+        tokens[n_tokens++] = token;
+    }
+  return n_tokens;
+}
+
 OvsOp *
 ovs_op_ref (OvsOp *op)
 {
