@@ -52,7 +52,7 @@ struct _OvsSelect
   GArray *wanted;        /* (owned) guint32, of taken: attributes to be discovered */
   gboolean discover_all;
   guint32 n_paths;       /* bits of a set */
-  OvsBits *existing;     /* (owned) */
+  OvsBits *existing;     /* (owned) (nullable) NULL: the filter does not ask */
   gsize work;            /* bytes */
   guint next;            /* predicate, while the tree is walked */
 };
@@ -288,7 +288,6 @@ take_existing (OvsStage *stage, OvsSelect *select)
 {
   const guint32 *live = stage->live;
 
-  select->n_paths = ovs_path_dict_get_last_path (stage->dict) + 1;
   select->existing = ovs_bits_new (select->n_paths, FALSE);
   if (select->existing == NULL)
     g_error ("out of memory for %u paths", select->n_paths);
@@ -303,6 +302,27 @@ take_existing (OvsStage *stage, OvsSelect *select)
     }
 }
 
+/* Prims that do not carry what a predicate looks at can match. */
+static gboolean
+asks_what_exists (const OvstageFilter *filter)
+{
+  if (filter->kind == OVS_FILTER_NOT || (filter->kind == OVS_FILTER_ALL && filter->n_parts == 0))
+    return TRUE;
+  for (gsize i = 0; i < filter->n_parts; i++)
+    if (asks_what_exists (filter->parts[i]))
+      return TRUE;
+  return FALSE;
+}
+
+static gboolean
+looks_at_builtins (const OvsSelect *select)
+{
+  for (guint i = 0; i < select->predicates->len; i++)
+    if (g_array_index (select->predicates, Predicate, i).builtin != OVS_BUILTIN_NONE)
+      return TRUE;
+  return FALSE;
+}
+
 /* Stage lock held. */
 static gboolean
 take (OvsOp *query, OvsSelect *select, GError **error)
@@ -310,7 +330,9 @@ take (OvsOp *query, OvsSelect *select, GError **error)
   OvsStage *stage = query->stage;
   guint n_known;
 
-  take_existing (stage, select);
+  select->n_paths = ovs_path_dict_get_last_path (stage->dict) + 1;
+  if (select->filter == NULL || asks_what_exists (select->filter) || looks_at_builtins (select))
+    take_existing (stage, select);
   for (guint i = 0; i < select->predicates->len; i++)
     {
       Predicate *predicate = &g_array_index (select->predicates, Predicate, i);
@@ -487,15 +509,18 @@ match_predicate (OvsSelect *select, OvsPathDict *dict)
 static OvsBits *
 match (OvsSelect *select, OvsPathDict *dict, const OvstageFilter *filter)
 {
+  gsize first = 0;
   OvsBits *set;
 
   if (filter->kind == OVS_FILTER_PREDICATE)
     return match_predicate (select, dict);
   if (filter->kind == OVS_FILTER_ANY)
     set = new_set (select);
+  else if (filter->kind == OVS_FILTER_ALL && filter->n_parts > 0)
+    set = match (select, dict, filter->parts[first++]);
   else
     set = ovs_bits_new_from (select->existing, select->n_paths, select->n_paths);
-  for (gsize i = 0; i < filter->n_parts; i++)
+  for (gsize i = first; i < filter->n_parts; i++)
     {
       g_autoptr (OvsBits) part = match (select, dict, filter->parts[i]);
 
