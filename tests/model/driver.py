@@ -32,7 +32,6 @@ from program import program, told
 from sides import LibrarySide, ModelSide
 
 CHUNK = 100
-NOT_THERE = ("watches",)  # what the library does not do
 CANNOT_RUN = 42  # exit status of a child whose Python code failed outside of a replay
 
 
@@ -500,8 +499,6 @@ def main():
     parser.add_argument("--self-test", action="store_true", help="broken copies of the model must be caught")
     parser.add_argument("--dump", action="store_true", help="print the sequences as JSON, one a line, and run nothing")
     args = parser.parse_args()
-    if args.face != "model" and not args.self_test:
-        args.skip = sorted({*args.skip, *NOT_THERE})
     if args.face == "flat":  # it has one version, and filters without OR and NOT
         args.depths = [1]
         args.skip = sorted({*args.skip, "filters"})

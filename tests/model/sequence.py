@@ -77,7 +77,6 @@ PARTS = (
     "clones",
     "maps",
     "array-maps",
-    "watches",
 )
 
 # Favourite schemas: they repeat dtypes with other lanes and semantics, so that conflicts happen.
