@@ -232,6 +232,67 @@ test_in_order (void)
   pause_clear (&paused);
 }
 
+/* A filter may wait for values, and what uses it waits with it; the handles are there at once. */
+static void
+test_pending_query (void)
+{
+  Paused paused;
+  const ovx_string_t zero = { "0", 1 };
+  ovstage_predicate_t predicate = { named ("mass"), OVSTAGE_FILTER_OP_GE, &zero, 1 };
+  ovstage_filter_t filter = { &predicate, 1 };
+  ovstage_query_handle_t query = 0;
+  ovstage_query_result_t result;
+  ovstage_enqueue_result_t write;
+  ovstage_op_wait_result_t wait;
+
+  pause_init (&paused);
+  write_later (&paused, 1);
+  assert_ok (ovstage_query (paused.flat.stage, &filter, NULL, 0, &query).status);
+  g_assert_cmpuint (query, !=, 0);
+  assert_error (ovstage_fetch_query_result (paused.flat.stage, query, 0, &result), OVSTAGE_ERROR_TIMEOUT, "not done");
+  g_assert_cmpuint (result.query_result_id, ==, 0);
+  write = ovstage_write_attribute (paused.flat.stage, query, named ("mass"), 2, paused.data, OVSTAGE_PRIM_MODE_UPDATE);
+  assert_ok (write.status);
+  assert_ok (ovstage_release_query (paused.flat.stage, query).status);
+  resume (&paused);
+  assert_ok (ovstage_wait_op (paused.flat.stage, write.op_index, OVSTAGE_TIMEOUT_INFINITE, &wait));
+  g_assert_cmpuint (wait.error_op_id_count, ==, 0);
+  assert_error (ovstage_fetch_query_result (paused.flat.stage, query, 0, &result), OVSTAGE_ERROR_INVALID_HANDLE, "query");
+  pause_clear (&paused);
+}
+
+/* A query that was withdrawn fails what depends on it, whose deleters run. */
+static void
+test_failed_query (void)
+{
+  Paused paused;
+  const ovx_string_t zero = { "0", 1 };
+  ovstage_predicate_t predicate = { named ("mass"), OVSTAGE_FILTER_OP_GE, &zero, 1 };
+  ovstage_filter_t filter = { &predicate, 1 };
+  ovstage_query_handle_t query = 0;
+  ovstage_query_result_t result;
+  ovstage_enqueue_result_t request, write;
+  ovstage_op_wait_result_t wait;
+
+  pause_init (&paused);
+  write_later (&paused, 1);
+  request = ovstage_query (paused.flat.stage, &filter, NULL, 0, &query);
+  assert_ok (request.status);
+  write = ovstage_write_attribute (paused.flat.stage, query, named ("mass"), 2, paused.data, OVSTAGE_PRIM_MODE_UPDATE);
+  assert_ok (write.status);
+  cancel (&paused, request.op_index);
+  assert_error (ovstage_fetch_query_result (paused.flat.stage, query, OVSTAGE_TIMEOUT_INFINITE, &result), OVSTAGE_ERROR_OP_FAILED,
+                "cancelled");
+  assert_ok (ovstage_wait_op (paused.flat.stage, write.op_index, OVSTAGE_TIMEOUT_INFINITE, &wait));
+  g_assert_cmpuint (wait.error_op_id_count, ==, 2);
+  g_assert_cmpuint (wait.error_op_ids[0], ==, request.op_index);
+  g_assert_cmpuint (wait.error_op_ids[1], ==, write.op_index);
+  g_assert_nonnull (ovstage_get_last_op_error (paused.flat.stage, write.op_index).ptr);
+  assert_ok (ovstage_release_query (paused.flat.stage, query).status);
+  resume (&paused);
+  pause_clear (&paused);
+}
+
 typedef struct
 {
   Paused *paused;
@@ -454,6 +515,8 @@ main (int argc, char **argv)
   g_test_add_func ("/flat-core/handles", test_handles);
   g_test_add_func ("/flat-core/timeout", test_timeout);
   g_test_add_func ("/flat-core/in-order", test_in_order);
+  g_test_add_func ("/flat-core/pending-query", test_pending_query);
+  g_test_add_func ("/flat-core/failed-query", test_failed_query);
   g_test_add_func ("/flat-core/failures", test_failures);
   g_test_add_func ("/flat-core/failed-read", test_failed_read);
   g_test_add_func ("/flat-core/many-failures", test_many_failures);

@@ -211,6 +211,48 @@ test_faults (void)
   flat_clear (&flat);
 }
 
+static void
+test_arrays (void)
+{
+  Flat flat;
+  ovstage_map_desc_t desc = describe ("mass");
+  const size_t sizes[] = { 2, 0, 1 };
+  ovstage_map_handle_t map;
+  ovstage_map_group_t group;
+  ovstage_read_handle_t read;
+  ovstage_read_group_t values;
+
+  flat_init (&flat);
+  assert_refused (ovstage_map_attribute (flat.stage, flat.query, &desc, 1, sizes, 2, &map), OVSTAGE_ERROR_INVALID_ARGUMENT, "2");
+  assert_done (flat.stage, ovstage_map_attribute (flat.stage, flat.query, &desc, 1, sizes, 3, &map));
+  assert_ok (ovstage_fetch_map_next (flat.stage, map, OVSTAGE_TIMEOUT_INFINITE, &group));
+  g_assert_cmpuint (group.data.tensor_count, ==, 3);
+  for (guint i = 0; i < 3; i++)
+    {
+      g_assert_cmpint (group.data.tensors[i].shape[0], ==, (gint64) sizes[i]);
+      for (size_t j = 0; j < sizes[i]; j++)
+        ((float *) group.data.tensors[i].data)[j] = (float) (10 * i + j);
+    }
+  assert_done (flat.stage, ovstage_unmap_group (flat.stage, map, &group, no_sync));
+  assert_done (flat.stage, ovstage_unmap_attribute (flat.stage, map, no_sync));
+  seal (&flat, 1);
+  read = read_at (&flat, 1);
+  assert_ok (ovstage_fetch_read_next (flat.stage, read, OVSTAGE_TIMEOUT_INFINITE, &values));
+  g_assert_true (values.is_array);
+  g_assert_cmpuint (values.data.tensor_count, ==, 3);
+  for (guint i = 0; i < 3; i++)
+    {
+      const DLTensor *row = &values.data.tensors[values.data.index_map != NULL ? values.data.index_map[i] : i];
+
+      g_assert_cmpint (row->shape[0], ==, (gint64) sizes[i]);
+      for (size_t j = 0; j < sizes[i]; j++)
+        g_assert_cmpfloat (((const float *) row->data)[j], ==, (float) (10 * i + j));
+    }
+  assert_ok (ovstage_release_group (flat.stage, &values));
+  assert_done (flat.stage, ovstage_release_read (flat.stage, read));
+  flat_clear (&flat);
+}
+
 /* One that is left open is dropped with its instance, and named. */
 static void
 test_left_open (void)
@@ -234,6 +276,7 @@ main (int argc, char **argv)
   g_test_add_func ("/flat-maps/discard", test_discard);
   g_test_add_func ("/flat-maps/late-commit", test_late_commit);
   g_test_add_func ("/flat-maps/two-maps", test_two_maps);
+  g_test_add_func ("/flat-maps/arrays", test_arrays);
   g_test_add_func ("/flat-maps/faults", test_faults);
   g_test_add_func ("/flat-maps/left-open", test_left_open);
   return g_test_run ();
