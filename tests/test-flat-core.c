@@ -117,6 +117,7 @@ pause_init (Paused *paused)
 {
   flat_init (&paused->flat);
   paused->flags = ovs_debug_flags ();
+  memset (paused->values, 0, sizeof paused->values);
   paused->n = 3;
   paused->tensor = float_tensor (paused->values, &paused->n);
   paused->data = (ovstage_write_data_t) { .tensors = &paused->tensor, .tensor_count = 1 };
@@ -256,6 +257,8 @@ test_pending_query (void)
   assert_ok (ovstage_release_query (paused.flat.stage, query).status);
   resume (&paused);
   assert_ok (ovstage_wait_op (paused.flat.stage, write.op_index, OVSTAGE_TIMEOUT_INFINITE, &wait));
+  if (wait.error_op_id_count > 0)
+    g_error ("%s", ovstage_get_last_op_error (paused.flat.stage, wait.error_op_ids[0]).ptr);
   g_assert_cmpuint (wait.error_op_id_count, ==, 0);
   assert_error (ovstage_fetch_query_result (paused.flat.stage, query, 0, &result), OVSTAGE_ERROR_INVALID_HANDLE, "query");
   pause_clear (&paused);
