@@ -105,6 +105,33 @@ test_subtree (void)
   scene_clear (&scene);
 }
 
+/* One prim within another, far down: what a copy costs goes with the length of its path. */
+static void
+test_deep (void)
+{
+  enum { DEPTH = 600 };
+  Scene scene;
+  g_autoptr (GString) source = g_string_new ("/S"), copied = g_string_new ("/X");
+  g_autoptr (GString) sources = g_string_new (NULL), copies = g_string_new (NULL), values = g_string_new (NULL);
+
+  for (guint i = 0; i < DEPTH; i++)
+    {
+      const char *space = i > 0 ? " " : "";
+
+      g_string_append (source, "/S");
+      g_string_append (copied, "/S");
+      g_string_append_printf (sources, "%s%s", space, source->str);
+      g_string_append_printf (copies, "%s%s", space, copied->str);
+      g_string_append_printf (values, "%s%u", space, i);
+    }
+  scene_init (&scene, 1);
+  write_paths (&scene, sources->str, scene.a, 1, values->str);
+  clone_or_fail (&scene, "/S", "/X", 1);
+  seal_or_fail (&scene, 1);
+  assert_paths (&scene, copies->str, scene.a, 1, values->str);
+  scene_clear (&scene);
+}
+
 /* A leaf, a source that does not exist itself, everything. */
 static void
 test_sources (void)
@@ -926,6 +953,7 @@ main (int argc, char **argv)
 {
   g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/engine-clone/subtree", test_subtree);
+  g_test_add_func ("/engine-clone/deep", test_deep);
   g_test_add_func ("/engine-clone/sources", test_sources);
   g_test_add_func ("/engine-clone/target-inside-source", test_target_inside_source);
   g_test_add_func ("/engine-clone/target-above-source", test_target_above_source);

@@ -6,6 +6,8 @@
 
 #include "path/ovs-rebase.h"
 
+#include <string.h>
+
 OvsRebase *
 ovs_rebase_new (OvsPathDict *dict)
 {
@@ -114,32 +116,46 @@ ovs_rebase_is_inside (const OvsRebase *rebase, guint64 path)
 void
 ovs_rebase_cursor_clear (OvsRebaseCursor *cursor)
 {
-  g_clear_pointer (&cursor->names, g_array_unref);
+  if (cursor->text != NULL)
+    g_string_free (cursor->text, TRUE);
+  cursor->text = NULL;
+}
+
+/* As text, at once: by components, each would hash all those above it. */
+static guint32
+copy_path (OvsRebase *rebase, OvsRebaseCursor *cursor, guint32 path)
+{
+  OvsPathDict *dict = rebase->dict;
+  guint32 root = ovs_path_dict_get_root (dict), target = rebase->targets[cursor->target];
+  g_autofree char *text = NULL;
+
+  if (path == rebase->source)
+    return target;
+  if (cursor->text == NULL)
+    {
+      g_autofree char *source = ovs_path_dict_dup_path (dict, rebase->source), *above = ovs_path_dict_dup_path (dict, target);
+
+      cursor->text = g_string_new (target == root ? "" : above);
+      cursor->n_target = cursor->text->len;
+      cursor->n_source = rebase->source == root ? 0 : strlen (source);
+    }
+  text = ovs_path_dict_dup_path (dict, path);
+  g_string_truncate (cursor->text, cursor->n_target);
+  g_string_append (cursor->text, text + cursor->n_source);
+  return ovs_path_dict_intern_path (dict, cursor->text->str, (gssize) cursor->text->len, NULL);
 }
 
 guint32
 ovs_rebase_path (OvsRebase *rebase, OvsRebaseCursor *cursor, guint32 path)
 {
-  guint32 parent = ovs_path_dict_get_parent (rebase->dict, path), name, copy = rebase->targets[cursor->target];
+  guint32 parent = ovs_path_dict_get_parent (rebase->dict, path);
 
   if (path == rebase->source)
-    return copy;
-  name = ovs_path_dict_get_name (rebase->dict, path);
-  if (parent == cursor->last_parent)
-    return ovs_path_dict_intern_child (rebase->dict, cursor->last_copy, name);
-
-  cursor->last_parent = parent;
-  if (cursor->names == NULL)
-    cursor->names = g_array_new (FALSE, FALSE, sizeof (guint32));
-  g_array_set_size (cursor->names, 0);
-  for (; parent != rebase->source; parent = ovs_path_dict_get_parent (rebase->dict, parent))
+    return rebase->targets[cursor->target];
+  if (parent != cursor->last_parent)
     {
-      guint32 above = ovs_path_dict_get_name (rebase->dict, parent);
-
-      g_array_append_val (cursor->names, above);
+      cursor->last_copy = copy_path (rebase, cursor, parent);
+      cursor->last_parent = parent;
     }
-  for (guint i = cursor->names->len; i > 0 && copy != OVS_ID_NONE; i--)
-    copy = ovs_path_dict_intern_child (rebase->dict, copy, g_array_index (cursor->names, guint32, i - 1));
-  cursor->last_copy = copy;
-  return ovs_path_dict_intern_child (rebase->dict, copy, name);
+  return ovs_path_dict_intern_child (rebase->dict, cursor->last_copy, ovs_path_dict_get_name (rebase->dict, path));
 }

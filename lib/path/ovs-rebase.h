@@ -32,10 +32,12 @@ typedef struct
   guint32 target;      /* which */
   guint32 last_parent; /* paths come in flocks */
   guint32 last_copy;
-  GArray *names;       /* (owned) (nullable) */
+  GString *text;       /* (owned) (nullable) of a copy */
+  gsize n_target;      /* what of that is the target's path, */
+  gsize n_source;      /* and of the text of a path, the source's */
 } OvsRebaseCursor;
 
-#define OVS_REBASE_CURSOR(target) ((OvsRebaseCursor){ target, OVS_ID_NONE, OVS_ID_NONE, NULL })
+#define OVS_REBASE_CURSOR(target) ((OvsRebaseCursor){ target, OVS_ID_NONE, OVS_ID_NONE, NULL, 0, 0 })
 void ovs_rebase_cursor_clear (OvsRebaseCursor *cursor);
 /* @path is at or below the source. 0: the dictionary is full. */
 guint32 ovs_rebase_path (OvsRebase *rebase, OvsRebaseCursor *cursor, guint32 path);
