@@ -70,15 +70,24 @@ ovs_transfer_elements (const OvsRows *rows, OvsBuffer *values, OvsBuffer *row_nu
     ovs_rows_copy (rows, first, n, values->data + (gsize) first * rows->row_size);
 }
 
-/* The rows of a transfer outlive the call. */
 static void
 hold_rows (OvsTransfer *transfer)
 {
   const guint32 *map = transfer->rows.index_map;
 
+  if (transfer->holds_rows)
+    return;
+  transfer->holds_rows = TRUE;
   ovs_rows_hold (&transfer->rows);
   if (transfer->owns_map)
     g_atomic_rc_box_release ((gpointer) map);
+}
+
+void
+ovs_transfers_hold (OvsTransfer *transfers)
+{
+  for (; transfers != NULL; transfers = transfers->next)
+    hold_rows (transfers);
 }
 
 /* What later writes may reuse. The sources are let go of at the end. */
@@ -104,7 +113,9 @@ ovs_transfers_run (OvsTransfer *transfers)
       run_elements (transfer, 0, transfer->rows.count, 0);
       drop_buffers (transfer);
       g_clear_pointer (&transfer->arrays, ovs_arrays_unref);
-      if (transfer->owns_map)
+      if (transfer->holds_rows)
+        ovs_rows_release (&transfer->rows);
+      else if (transfer->owns_map)
         g_atomic_rc_box_release ((gpointer) transfer->rows.index_map);
       g_free (transfer);
     }

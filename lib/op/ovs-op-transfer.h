@@ -16,7 +16,8 @@ typedef struct _OvsTransfer OvsTransfer;
 struct _OvsTransfer
 {
   OvsTransfer *next;
-  OvsRows rows;           /* held, once it is pushed */
+  OvsRows rows;
+  gboolean holds_rows;    /* they are referenced: they outlive the call */
   gboolean owns_map;      /* the index map was made for it, and is its own g_atomic_rc_box */
   OvsBuffer *values;      /* (owned) */
   OvsBuffer *row_numbers; /* (owned) (nullable) to be filled: those of the elements that the mask selects */
@@ -39,6 +40,8 @@ void ovs_transfer_map_rows (const OvsBinding *binding, guint32 *rows, gsize n);
 
 /* About how many bytes they move. */
 gsize ovs_transfers_get_work (const OvsTransfer *transfers);
+/* For transfers that wait: what they move from outlives the call. */
+void ovs_transfers_hold (OvsTransfer *transfers);
 /* Moves everything and frees @transfers. */
 void ovs_transfers_run (OvsTransfer *transfers);
 /* The same on the stage's threads; ends @write, which is pending. */

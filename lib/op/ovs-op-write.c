@@ -188,6 +188,7 @@ begin_bookings (OvsWrite *write, OvsOp *query, const OvsAttributeWrite *entries,
 static void
 wait_for_map (OvsWrite *write, OvsOp *after, OvsTransfer *transfers)
 {
+  ovs_transfers_hold (transfers);
   write->transfers = transfers;
   write->op.begun = FALSE;
   write->op.booked = TRUE;
