@@ -86,8 +86,11 @@ ovs_presence_as_of (OvsAttr *attr, guint32 token, const OvsDeletes *prim_deletes
 {
   guint n_columns = attr != NULL ? attr->columns->len : 0;
   g_autofree guint32 **rows_to_entries = g_new0 (guint32 *, n_columns + 1);
-  g_autoptr (GArray) entries = ovs_attr_list_entries (attr, token, prim_deletes, floor, OVSTAGE_ORDINAL_NEWEST);
+  g_autoptr (GArray) entries = NULL;
 
+  if (n == 0)
+    return;
+  entries = ovs_attr_list_entries (attr, token, prim_deletes, floor, OVSTAGE_ORDINAL_NEWEST);
   memset (state, 0, sizeof *state * n);
   memset (above, 0, n);
 
