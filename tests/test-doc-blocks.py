@@ -15,7 +15,7 @@ import sys
 import tempfile
 
 SOURCE = os.environ.get("OVSTAGE_SRCDIR", os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-PAGES = [os.path.join(SOURCE, "doc", name) for name in ("arrays.md", "five-minutes.md", "maps.md", "ordinals.md", "tensors.md", "watching.md")]
+PAGES = [os.path.join(SOURCE, "doc", name) for name in ("arrays.md", "five-minutes.md", "maps.md", "ordinals.md", "queries.md", "tensors.md", "watching.md")]
 README = os.path.join(SOURCE, "README.md")
 FILE_LANGUAGES = {"c", "python", "js", "vala"}
 NEEDS = {"valac": "VALAC", "gjs": "GJS", "python3": "PYTHON"}
