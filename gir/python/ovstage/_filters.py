@@ -31,8 +31,8 @@ def _plain(value: Any) -> Union[int, float, bytes]:
 
 
 def _values(values: Any) -> Tuple[Any, ...]:
-    if isinstance(values, (str, bytes)):
-        raise TypeError(f"values: a sequence of values is needed, not {type(values).__name__}")
+    if isinstance(values, (str, bytes)) or not hasattr(values, "__iter__"):
+        raise TypeError(f"values: an iterable of values is needed, not {type(values).__name__}")
     return tuple(_plain(value) for value in values)
 
 
@@ -130,6 +130,10 @@ class Filter:
 
     def __or__(self, other: Any) -> Filter:
         return self._combine(_ANY, other)
+
+    def __bool__(self) -> bool:
+        # `and', `or' and `not' would quietly leave a part out.
+        raise TypeError("a Filter is neither true nor false: combine filters with &, | and ~, not with and, or and not")
 
     def __invert__(self) -> Filter:
         return self._make((_NOT, (self._tree,)))
