@@ -8,6 +8,7 @@ A difference is shrunk and printed as a program that shows it. See README.md.
 """
 
 import argparse
+import concurrent.futures
 import contextlib
 import json
 import mmap
@@ -384,12 +385,16 @@ def run(args, package):
     chunks = [range(at, min(at + CHUNK, last)) for at in range(first, last, CHUNK)]
     report.plan(len(chunks))
     start = time.monotonic()
-    for chunk in chunks:
-        name = f"{args.face} face, sequences {chunk[0]} to {chunk[-1]}"
+
+    def run_one(chunk):
         if args.threads > 1:
-            failed = run_threads(chunk, args.depths, args.skip, args.threads, package)
-        else:
-            failed = run_chunk(chunk, args.depths, args.skip, package)
+            return run_threads(chunk, args.depths, args.skip, args.threads, package)
+        return run_chunk(chunk, args.depths, args.skip, package)
+
+    # Each chunk has a process of its own; the threads here only wait for them.
+    pool = concurrent.futures.ThreadPoolExecutor(args.jobs)
+    for chunk, failed in zip(chunks, pool.map(run_one, chunks)):
+        name = f"{args.face} face, sequences {chunk[0]} to {chunk[-1]}"
         if failed is None:
             report.result(True, name)
             continue
@@ -406,6 +411,7 @@ def run(args, package):
         if report.failed == 3:
             report.note("three chunks failed: giving up")
             break
+    pool.shutdown(cancel_futures=True)
     seconds = time.monotonic() - start
     report.note(
         f"{args.sequences} sequences, {seconds:.1f} s, {60 * args.sequences / max(seconds, 0.001):.0f} a minute, "
@@ -494,6 +500,7 @@ def main():
         "--skip", type=parts, default=[], help=f"what to leave out, some of {','.join(sequences.PARTS)}"
     )
     parser.add_argument("--threads", type=int, default=1, help="run this many sequences at a time on one stage")
+    parser.add_argument("--jobs", type=int, default=1, help="how many chunks of sequences run at a time")
     parser.add_argument("--tap", action="store_true")
     parser.add_argument("-k", action="store_true", help="accepted for test wrappers")
     parser.add_argument("--self-test", action="store_true", help="broken copies of the model must be caught")
