@@ -18,8 +18,8 @@
  *
  * Prim `i` of the group is an entry of the path list of the query, told by
  * [method@Ovstage.ReadGroup.prim_index]; its value is a row of the tensor, told by
- * [method@Ovstage.ReadGroup.data_row_index]. Every selected prim that carries the
- * attribute is in exactly one place.
+ * [method@Ovstage.ReadGroup.data_row_index], or the tensor `i` for an attribute of
+ * arrays. Every selected prim that carries the attribute is in exactly one place.
  *
  * A group is immutable. It keeps its values alive for as long as it is held, past
  * the read, later writes and the stage, and delays none of them; so do the tensors

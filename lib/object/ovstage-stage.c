@@ -609,8 +609,9 @@ ovstage_stage_query_filter (OvstageStage *self, OvstageFilter *filter, const Ovs
  * fit the query or the attribute, `OVSTAGE_ERROR_WRITE_FLOOR_VIOLATION` for an
  * ordinal that is sealed, `OVSTAGE_ERROR_ALREADY_EXISTS` or
  * `OVSTAGE_ERROR_NOT_FOUND` by @prim_mode, `OVSTAGE_ERROR_NOT_SUPPORTED`
- * for a device without a backend, `OVSTAGE_ERROR_QUEUE_FULL`, and
- * `OVSTAGE_ERROR_OUT_OF_MEMORY`.
+ * for a device without a backend and for an attribute that is built in,
+ * `OVSTAGE_ERROR_INVALID_HANDLE` for a query of another stage or an unknown token,
+ * `OVSTAGE_ERROR_QUEUE_FULL`, and `OVSTAGE_ERROR_OUT_OF_MEMORY`.
  *
  * Returns: (transfer full): the operation
  *
@@ -981,8 +982,9 @@ ovstage_stage_map_attribute (OvstageStage *self,
  * The operation fails with `OVSTAGE_ERROR_WRITE_FLOOR_VIOLATION` if a value
  * asked for is written but not sealed, with `OVSTAGE_ERROR_OUT_OF_RANGE` if
  * it is no longer kept or the range begins before what is remembered, with
- * `OVSTAGE_ERROR_INVALID_ARGUMENT` for a range that ends before it starts, and with `OVSTAGE_ERROR_NOT_SUPPORTED` for the attribute
- * `usd-active`.
+ * `OVSTAGE_ERROR_INVALID_ARGUMENT` for a range that ends before it starts, with
+ * `OVSTAGE_ERROR_NOT_SUPPORTED` for the attribute `usd-active`, and with
+ * `OVSTAGE_ERROR_INVALID_HANDLE` for a query of another stage or an unknown token.
  *
  * Returns: (transfer full): the read
  *

@@ -324,7 +324,8 @@ ovstage_write_data_set_semantic (OvstageWriteData *self, OvstageSemantic semanti
  *
  * Sets what the values of a tensor on a device wait for before they are read.
  *
- * Stream and event are independent of each other. They mean nothing for CPU memory.
+ * Stream and event are independent of each other. For values in CPU memory both have
+ * to be 0: a write with others is refused with `OVSTAGE_ERROR_NOT_SUPPORTED`.
  *
  * Since: 1.0
  */

@@ -1487,7 +1487,7 @@ as_data_type (PyObject *object, OvstageDataType *dtype, PyovsRefusal *refusal)
     }
   if (!PyObject_TypeCheck (object, (PyTypeObject *) pyovs.data_type))
     {
-      PyErr_Format (PyExc_TypeError, "dtype: a DLDataType, its text or None is needed, not %s", Py_TYPE (object)->tp_name);
+      PyErr_Format (PyExc_TypeError, "dtype: a DLDataType, a text such as 'float32x3' or None is needed, not %s", Py_TYPE (object)->tp_name);
       return FALSE;
     }
   fields = PySequence_Tuple (object);
