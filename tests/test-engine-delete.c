@@ -1249,6 +1249,32 @@ test_spawn_and_despawn (void)
   scene_clear (&scene);
 }
 
+/* Names of prims are tokens, as those of attributes are: only attributes count. */
+static void
+test_many_tokens (void)
+{
+  Scene scene;
+  guint64 late;
+  char name[16];
+
+  scene_init (&scene, 2);
+  for (guint i = 0; i < 1000; i++)
+    {
+      g_snprintf (name, sizeof name, "t%u", i);
+      late = token_or_fail (scene.stage, name);
+    }
+  write_text (&scene, scene.query, late, 1, "1 2");
+  write_text (&scene, scene.query, scene.a, 1, "3 4");
+  g_assert_cmpuint (scene.stage->known->len, ==, 2);
+  g_assert_true (scene.stage->known->pdata[0] == ovs_stage_get_attr (scene.stage, (guint32) scene.a));
+  g_assert_true (scene.stage->known->pdata[1] == ovs_stage_get_attr (scene.stage, (guint32) late));
+  assert_ok (ovs_stage_delete (scene.stage, scene.query, NO_TOKENS, 2));
+  seal_or_fail (&scene, 2);
+  assert_values (&scene, scene.query, late, 2, "- -");
+  assert_values (&scene, scene.query, scene.a, 2, "- -");
+  scene_clear (&scene);
+}
+
 int
 main (int argc, char **argv)
 {
@@ -1297,5 +1323,6 @@ main (int argc, char **argv)
   g_test_add_func ("/engine/compact/yields-to-a-write", test_compact_yields_to_a_write);
   g_test_add_func ("/engine/compact/below-a-delete", test_compact_below_a_delete);
   g_test_add_func ("/engine/compact/spawn-and-despawn", test_spawn_and_despawn);
+  g_test_add_func ("/engine/delete/many-tokens", test_many_tokens);
   return g_test_run ();
 }

@@ -272,12 +272,12 @@ check_floors (Plan *plan, GError **error)
   const OvsAttr *unknown = NULL;
   guint64 n_values = 0;
 
-  for (guint i = 0; i < stage->attrs->len; i++)
+  for (guint i = 0; i < stage->known->len; i++)
     {
-      OvsAttr *attr = stage->attrs->pdata[i];
+      OvsAttr *attr = stage->known->pdata[i];
       gboolean dropped;
 
-      if (attr == NULL || plan->ordinal > get_closing (plan, attr))
+      if (plan->ordinal > get_closing (plan, attr))
         continue;
       if (lives_sealed (plan, attr, &dropped))
         return fail_floor (plan, attr, error);
@@ -285,9 +285,9 @@ check_floors (Plan *plan, GError **error)
         unknown = attr;
     }
   /* What its history would tell shows in what the others do not have. */
-  for (guint i = 0; unknown != NULL && i < stage->attrs->len; i++)
-    if (stage->attrs->pdata[i] != NULL && plan->ordinal > get_closing (plan, stage->attrs->pdata[i]))
-      n_values += count_living (plan, stage->attrs->pdata[i]);
+  for (guint i = 0; unknown != NULL && i < stage->known->len; i++)
+    if (plan->ordinal > get_closing (plan, stage->known->pdata[i]))
+      n_values += count_living (plan, stage->known->pdata[i]);
   return unknown == NULL || n_values == plan->n_values || fail_floor (plan, unknown, error);
 }
 
@@ -474,17 +474,14 @@ static gboolean
 add_attributes (Plan *plan, GError **error)
 {
   OvsStage *stage = plan->stage;
-  guint n = 0;
 
-  for (guint i = 0; i < stage->attrs->len; i++)
-    n += stage->attrs->pdata[i] != NULL;
-  plan->write->attributes = g_new (guint32, n);
-  for (guint i = 0; i < stage->attrs->len; i++)
+  plan->write->attributes = g_new (guint32, stage->known->len);
+  for (guint i = 0; i < stage->known->len; i++)
     {
-      OvsAttr *attr = stage->attrs->pdata[i];
+      OvsAttr *attr = stage->known->pdata[i];
       gboolean found;
 
-      if (attr == NULL || plan->ordinal <= get_closing (plan, attr) || !may_live (plan, attr))
+      if (plan->ordinal <= get_closing (plan, attr) || !may_live (plan, attr))
         continue;
       if (!add_attribute (plan, attr, &found, error))
         return FALSE;

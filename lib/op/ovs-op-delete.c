@@ -115,23 +115,23 @@ delete_prims (OvsStage *stage, OvsWrite *write, OvstagePathList *list, GError **
 {
   const OvsFloors *closing = ovs_op_get_closing (&write->op);
 
-  for (guint i = 0; i < stage->attrs->len; i++)
+  for (guint i = 0; i < stage->known->len; i++)
     {
-      OvsAttr *attr = stage->attrs->pdata[i];
-      guint64 floor = attr != NULL ? ovs_floors_get (closing, attr->token) : 0;
+      OvsAttr *attr = stage->known->pdata[i];
+      guint64 floor = ovs_floors_get (closing, attr->token);
 
-      if (attr != NULL && write->ordinal <= floor &&
+      if (write->ordinal <= floor &&
           ovs_presence_touches (attr, stage->prim_deletes, ovs_floors_get (&stage->sealed, attr->token), floor, list, NULL,
                                 OVSTAGE_ORDINAL_NEWEST))
         return fail_floor (stage, attr->token, write->ordinal, floor, error);
     }
 
   ovs_op_book (&write->op);
-  for (guint i = 0; i < stage->attrs->len; i++)
+  for (guint i = 0; i < stage->known->len; i++)
     {
-      OvsAttr *attr = stage->attrs->pdata[i];
+      OvsAttr *attr = stage->known->pdata[i];
 
-      if (attr == NULL || write->ordinal <= ovs_floors_get (closing, attr->token))
+      if (write->ordinal <= ovs_floors_get (closing, attr->token))
         continue;
       kill_head (stage, attr, list, write->ordinal);
       open_staged (attr, write->ordinal);

@@ -225,7 +225,8 @@ struct _OvsStage
   guint64 next_id;
   OvsFloors closing; /* of the advances submitted: decide what is accepted */
   OvsFloors sealed;  /* of the advances published: decide what is read */
-  GPtrArray *attrs;  /* (owned) (nullable) OvsAttr by token */
+  GPtrArray *attrs;  /* (nullable) OvsAttr by token */
+  GPtrArray *known;  /* (owned) those that are there, tokens ascending: names of prims are tokens too, so that there may be far fewer */
   GPtrArray *dirty;  /* OvsAttr with staged work */
   OvsFold *spare_fold; /* (owned) (nullable) of an advance that is over */
   guint32 *live;     /* (owned) by path id: attributes that live on it, at the head */

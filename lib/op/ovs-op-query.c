@@ -362,9 +362,8 @@ take (OvsOp *query, OvsSelect *select, GError **error)
 
   /* Those that are wanted differ from one another. */
   n_known = select->taken->len;
-  for (guint i = 0; select->discover_all && i < stage->attrs->len; i++)
-    if (stage->attrs->pdata[i] != NULL)
-      g_array_append_val (select->wanted, i);
+  for (guint i = 0; select->discover_all && i < stage->known->len; i++)
+    g_array_append_val (select->wanted, ((OvsAttr *) stage->known->pdata[i])->token);
   for (guint i = 0; i < select->wanted->len; i++)
     {
       guint32 *wanted = &g_array_index (select->wanted, guint32, i);

@@ -65,6 +65,7 @@ ovs_stage_new (const OvsStageConfig *config)
   ovs_floors_init (&stage->sealed);
   stage->next_id = 1;
   stage->attrs = g_ptr_array_new ();
+  stage->known = g_ptr_array_new_with_free_func ((GDestroyNotify) ovs_attr_free);
   stage->dirty = g_ptr_array_new ();
   stage->prim_deletes = ovs_deletes_new ();
   stage->structure_log = g_array_new (FALSE, FALSE, sizeof (OvsStructureChange));
@@ -92,9 +93,8 @@ ovs_stage_unref (OvsStage *stage)
   ovs_workers_stop (stage->workers);
   ovs_workers_unref (stage->workers);
   ovs_binding_table_free (stage->bindings);
-  for (guint i = 0; i < stage->attrs->len; i++)
-    g_clear_pointer ((OvsAttr **) &stage->attrs->pdata[i], ovs_attr_free);
   g_ptr_array_unref (stage->attrs);
+  g_ptr_array_unref (stage->known);
   g_ptr_array_unref (stage->dirty);
   g_clear_pointer (&stage->spare_fold, ovs_fold_free);
   g_ptr_array_unref (stage->prim_deletes);
@@ -230,9 +230,8 @@ ovs_stage_find_oldest_preserved (OvsStage *stage)
 {
   guint64 oldest = 0;
 
-  for (guint i = 0; i < stage->attrs->len; i++)
-    if (stage->attrs->pdata[i] != NULL)
-      oldest = MAX (oldest, ((OvsAttr *) stage->attrs->pdata[i])->change_frontier);
+  for (guint i = 0; i < stage->known->len; i++)
+    oldest = MAX (oldest, ((OvsAttr *) stage->known->pdata[i])->change_frontier);
   return oldest;
 }
 
@@ -253,9 +252,8 @@ ovs_stage_get_value_frontier (OvsStage *stage)
   guint64 frontier = 0;
 
   ovs_stage_lock (stage);
-  for (guint i = 0; i < stage->attrs->len; i++)
-    if (stage->attrs->pdata[i] != NULL)
-      frontier = MAX (frontier, ovs_attr_get_frontier (stage->attrs->pdata[i]));
+  for (guint i = 0; i < stage->known->len; i++)
+    frontier = MAX (frontier, ovs_attr_get_frontier (stage->known->pdata[i]));
   ovs_stage_unlock (stage);
   return frontier;
 }
@@ -293,13 +291,26 @@ ovs_stage_get_attr (OvsStage *stage, guint32 token)
   return token < stage->attrs->len ? stage->attrs->pdata[token] : NULL;
 }
 
+/* Most are made in the order of their tokens. */
+static OvsAttr *
+add_attr (OvsStage *stage, guint32 token)
+{
+  OvsAttr *attr = ovs_attr_new (token);
+  guint at = stage->known->len;
+
+  while (at > 0 && ((OvsAttr *) stage->known->pdata[at - 1])->token > token)
+    at--;
+  g_ptr_array_insert (stage->known, (gint) at, attr);
+  return attr;
+}
+
 OvsAttr *
 ovs_stage_ensure_attr (OvsStage *stage, guint32 token)
 {
   if (token >= stage->attrs->len)
     g_ptr_array_set_size (stage->attrs, (gint) token + 1);
   if (stage->attrs->pdata[token] == NULL)
-    stage->attrs->pdata[token] = ovs_attr_new (token);
+    stage->attrs->pdata[token] = add_attr (stage, token);
   return stage->attrs->pdata[token];
 }
 
