@@ -131,10 +131,20 @@ class Filters(StageCase):
             with self.assertRaises(error):
                 call()
 
+    def test_repr(self):
+        for filter, text in (
+            (Filter.has(7), "7 HAS"),
+            (Filter.subtree("/W") & ~Filter.in_("mass", [1, 2.5]), "('usd-path' SUBTREE b'/W' & ~'mass' IN 1 2.5)"),
+            (Filter.has("a") | (Filter.has("b") & Filter.has("c")), "('a' HAS | ('b' HAS & 'c' HAS))"),
+            (Filter(), "()"),
+        ):
+            self.assertEqual(repr(filter), f"<ovstage.Filter {text}>")
+
     def test_nested_deep(self):
         filter = Filter.has("mass")
         for _ in range(100000):
             filter = ~filter
+        self.assertEqual(repr(filter).count("~"), 100000)
         with self.assertRaises((RecursionError, ovstage.OvstageError)):
             self.stage.query(filter).wait()
 

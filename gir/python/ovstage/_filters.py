@@ -62,6 +62,27 @@ class Predicate(_PredicateFields):
         return super().__new__(cls, attribute, op, plain)
 
 
+def _text(tree: Tuple[Any, ...]) -> str:
+    """A tree as a text; without recursion, since trees may be of any depth."""
+    said = []
+    todo: list[Any] = [tree]
+    while todo:
+        part = todo.pop()
+        if isinstance(part, str):
+            said.append(part)
+        elif len(part) == 3:
+            said.append(" ".join([repr(part[0]), part[1].name, *map(repr, part[2])]))
+        elif part[0] == _NOT:
+            todo += (part[1][0], "~")
+        else:
+            joint = " & " if part[0] == _ALL else " | "
+            todo.append(")")
+            for other in reversed(part[1][1:]):
+                todo += (other, joint)
+            todo += (*part[1][:1], "(")
+    return "".join(said)
+
+
 class Filter:
     """Which prims a query gives: predicates, combined with ``&``, ``|`` and ``~``.
 
@@ -130,6 +151,9 @@ class Filter:
 
     def __or__(self, other: Any) -> Filter:
         return self._combine(_ANY, other)
+
+    def __repr__(self) -> str:
+        return f"<ovstage.Filter {_text(self._tree)}>"
 
     def __bool__(self) -> bool:
         # `and', `or' and `not' would quietly leave a part out.
