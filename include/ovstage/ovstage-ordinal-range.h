@@ -24,7 +24,8 @@ G_BEGIN_DECLS
  * @has_start_ordinal: whether this is a range of changes, else a snapshot at @end_ordinal
  *
  * What a read is about: the values as of an ordinal, or what changed from one
- * ordinal to another.
+ * ordinal to another. `OVSTAGE_ORDINAL_NEWEST` is `0xffffffffffffffffn` in JavaScript
+ * and `uint64.MAX` in Vala.
  *
  * Since: 1.0
  */

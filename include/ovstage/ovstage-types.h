@@ -38,7 +38,8 @@ typedef guint64 OvstagePath;
  * OVSTAGE_ORDINAL_NEWEST:
  *
  * As the ordinal of a read: each attribute as of its own write floor when the
- * read runs. Not a valid ordinal for anything else.
+ * read runs. Not a valid ordinal for anything else. Bindings have no constant
+ * for it: it is `0xffffffffffffffffn` in JavaScript and `uint64.MAX` in Vala.
  *
  * Since: 1.0
  */
