@@ -47,12 +47,21 @@ set_up (Fixture *f, gconstpointer unused)
 }
 
 static void
+turn (void)
+{
+  while (g_main_context_iteration (NULL, FALSE))
+    ;
+}
+
+static void
 tear_down (Fixture *f, gconstpointer unused)
 {
   g_clear_object (&f->watch);
   g_clear_object (&f->query);
   g_clear_object (&f->other);
   g_clear_object (&f->stage);
+  /* Who waits is told that it ended. */
+  turn ();
   g_string_free (f->told, TRUE);
 }
 
@@ -95,18 +104,8 @@ seal (Fixture *f, guint64 ordinal)
 }
 
 static void
-turn (void)
+append_groups (Fixture *f, GPtrArray *groups)
 {
-  while (g_main_context_iteration (NULL, FALSE))
-    ;
-}
-
-static void
-changed_cb (OvstageWatch *watch, GPtrArray *groups, gpointer user_data)
-{
-  Fixture *f = user_data;
-
-  g_assert_true (OVSTAGE_IS_WATCH (watch));
   g_assert_cmpuint (groups->len, >, 0);
   f->thread = g_thread_self ();
   g_string_append_c (f->told, '[');
@@ -127,6 +126,15 @@ changed_cb (OvstageWatch *watch, GPtrArray *groups, gpointer user_data)
         }
     }
   g_string_append_c (f->told, ']');
+}
+
+static void
+changed_cb (OvstageWatch *watch, GPtrArray *groups, gpointer user_data)
+{
+  Fixture *f = user_data;
+
+  g_assert_true (OVSTAGE_IS_WATCH (watch));
+  append_groups (f, groups);
   if (f->cancels)
     ovstage_watch_cancel (watch);
   if (f->drops)
@@ -433,6 +441,268 @@ test_attributes (Fixture *f, gconstpointer unused)
   g_assert_cmpuint (ovstage_watch_get_cursor (f->watch), ==, 1);
 }
 
+/* Of a watch that is asked: "[...]" or "end" or what went wrong. */
+static void
+next_cb (GObject *source, GAsyncResult *result, gpointer user_data)
+{
+  Fixture *f = user_data;
+  g_autoptr (GError) error = NULL;
+  g_autoptr (GPtrArray) groups = ovstage_watch_next_finish ((OvstageWatch *) source, result, &error);
+
+  if (groups != NULL)
+    append_groups (f, groups);
+  else
+    g_string_append (f->told, error == NULL ? "end;" : g_error_matches (error, G_IO_ERROR, G_IO_ERROR_CANCELLED) ? "cancelled;" :
+                     g_error_matches (error, G_IO_ERROR, G_IO_ERROR_PENDING) ? "pending;" :
+                     g_error_matches (error, OVSTAGE_ERROR, OVSTAGE_ERROR_NOT_SUPPORTED) ? "callback;" : error->message);
+  if (f->iterates && groups != NULL)
+    ovstage_watch_next_async ((OvstageWatch *) source, G_PRIORITY_DEFAULT, NULL, next_cb, f);
+}
+
+static void
+ask (Fixture *f, GCancellable *cancellable)
+{
+  ovstage_watch_next_async (f->watch, G_PRIORITY_DEFAULT, cancellable, next_cb, f);
+}
+
+static void
+asked_or_fail (Fixture *f, const OvstageToken *attributes, gsize n)
+{
+  g_autoptr (GError) error = NULL;
+
+  f->watch = ovstage_stage_watch (f->stage, f->query, attributes, n, NULL, f, destroyed_cb, &error);
+  g_assert_no_error (error);
+  g_assert_nonnull (f->watch);
+}
+
+static void
+test_next (Fixture *f, gconstpointer unused)
+{
+  g_autoptr (OvstageOperation) op = NULL;
+
+  write_value (f, f->query, f->a, 1, 1);
+  seal (f, 1);
+  asked_or_fail (f, both);
+  ask (f, NULL);
+  assert_told (f, "");
+  write_value (f, f->other, f->a, 2, 2);
+  seal (f, 2);
+  assert_told (f, "");
+  g_assert_cmpuint (ovstage_watch_get_cursor (f->watch), ==, 2);
+  write_value (f, f->query, f->a, 3, 2);
+  assert_told (f, "");
+  seal (f, 3);
+  assert_told (f, "[a@3 3=2]");
+  op = ovstage_stage_delete_attributes (f->stage, f->query, &f->a, 1, 4);
+  seal (f, 4);
+  assert_told (f, "");
+  ask (f, NULL);
+  assert_told (f, "[-a@4 3]");
+}
+
+/* Nothing is made of what nobody asks for, and one list of it then. */
+static void
+test_next_slow (Fixture *f, gconstpointer unused)
+{
+  asked_or_fail (f, &f->a, 1);
+  for (guint64 ordinal = 1; ordinal <= 100; ordinal++)
+    {
+      write_value (f, f->query, f->a, ordinal, (float) ordinal);
+      seal (f, ordinal);
+    }
+  g_assert_cmpuint (ovstage_watch_get_cursor (f->watch), ==, 0);
+  f->iterates = TRUE;
+  ask (f, NULL);
+  assert_told (f, "[a@100 3=100]");
+  write_value (f, f->query, f->a, 101, 7);
+  seal (f, 101);
+  assert_told (f, "[a@101 3=7]");
+  ovstage_watch_cancel (f->watch);
+  assert_told (f, "end;");
+}
+
+static void
+test_next_scopes (Fixture *f, gconstpointer unused)
+{
+  asked_or_fail (f, both);
+  f->iterates = TRUE;
+  ask (f, NULL);
+  write_value (f, f->query, f->a, 5, 1);
+  write_value (f, f->query, f->b, 3, 2);
+  seal_scope (f, 5, OVSTAGE_SCOPE_INCLUDE, &f->a, 1);
+  assert_told (f, "[a@5 3=1]");
+  seal_scope (f, 4, OVSTAGE_SCOPE_INCLUDE, &f->b, 1);
+  assert_told (f, "[b@3 3=2]");
+}
+
+/* What a cancelled wait would have given is for the next. */
+static void
+test_next_cancelled (Fixture *f, gconstpointer unused)
+{
+  g_autoptr (GCancellable) before = g_cancellable_new (), during = g_cancellable_new (), after = g_cancellable_new ();
+
+  asked_or_fail (f, &f->a, 1);
+  g_cancellable_cancel (before);
+  ask (f, before);
+  assert_told (f, "cancelled;");
+  ask (f, during);
+  turn ();
+  write_value (f, f->query, f->a, 1, 1);
+  seal (f, 1);
+  g_cancellable_cancel (during);
+  assert_told (f, "cancelled;");
+  ask (f, after);
+  assert_told (f, "[a@1 3=1]");
+  g_cancellable_cancel (after);
+  assert_told (f, "");
+}
+
+static void
+test_next_pending (Fixture *f, gconstpointer unused)
+{
+  asked_or_fail (f, &f->a, 1);
+  ask (f, NULL);
+  ask (f, NULL);
+  assert_told (f, "pending;");
+  write_value (f, f->query, f->a, 1, 1);
+  seal (f, 1);
+  assert_told (f, "[a@1 3=1]");
+  g_clear_object (&f->watch);
+  f->watch = watch_or_fail (f, f->query, &f->a, 1);
+  ask (f, NULL);
+  assert_told (f, "callback;");
+}
+
+static void
+test_next_ends (Fixture *f, gconstpointer unused)
+{
+  OvstageWatch *watch;
+
+  asked_or_fail (f, &f->a, 1);
+  ask (f, NULL);
+  turn ();
+  ovstage_watch_cancel (f->watch);
+  g_assert_cmpuint (f->n_destroyed, ==, 1);
+  ask (f, NULL);
+  assert_told (f, "end;end;");
+  g_clear_object (&f->watch);
+
+  /* Who waits keeps the watch, not the stage. */
+  asked_or_fail (f, NULL, 0);
+  ask (f, NULL);
+  watch = f->watch;
+  g_object_add_weak_pointer ((GObject *) watch, (gpointer *) &watch);
+  g_clear_object (&f->watch);
+  turn ();
+  g_assert_nonnull (watch);
+  g_clear_object (&f->stage);
+  assert_told (f, "end;");
+  g_assert_null (watch);
+}
+
+static void
+test_next_no_callback (Fixture *f, gconstpointer unused)
+{
+  asked_or_fail (f, &f->a, 1);
+  ovstage_watch_next_async (f->watch, G_PRIORITY_DEFAULT, NULL, NULL, NULL);
+  turn ();
+  write_value (f, f->query, f->a, 1, 1);
+  seal (f, 1);
+  assert_told (f, "");
+  g_assert_cmpuint (ovstage_watch_get_cursor (f->watch), ==, 1);
+}
+
+/* Writers in threads, and waits that are cancelled from another: each value comes, in order, the last one too. */
+typedef struct
+{
+  Fixture *f;
+  gint done; /* (atomic) */
+  GCancellable *cancellable; /* (atomic) of the wait at hand */
+} Race;
+
+#define N_RACE 300
+
+static gpointer
+seal_many (gpointer data)
+{
+  Race *race = data;
+
+  for (guint64 ordinal = 1; ordinal <= N_RACE; ordinal++)
+    {
+      write_value (race->f, race->f->query, race->f->a, ordinal, (float) ordinal);
+      seal (race->f, ordinal);
+    }
+  g_atomic_int_set (&race->done, TRUE);
+  return NULL;
+}
+
+static gpointer
+cancel_many (gpointer data)
+{
+  Race *race = data;
+
+  while (!g_atomic_int_get (&race->done))
+    {
+      GCancellable *cancellable = g_atomic_pointer_exchange (&race->cancellable, NULL);
+
+      if (cancellable != NULL)
+        {
+          g_cancellable_cancel (cancellable);
+          g_object_unref (cancellable);
+        }
+      g_thread_yield ();
+    }
+  return NULL;
+}
+
+static void
+result_cb (GObject *source, GAsyncResult *result, gpointer user_data)
+{
+  *(GAsyncResult **) user_data = g_object_ref (result);
+}
+
+static void
+test_next_threads (Fixture *f, gconstpointer unused)
+{
+  Race race = { f, FALSE, NULL };
+  GThread *sealer, *canceller;
+  guint64 last = 0;
+
+  asked_or_fail (f, &f->a, 1);
+  sealer = g_thread_new ("sealer", seal_many, &race);
+  canceller = g_thread_new ("canceller", cancel_many, &race);
+  for (guint i = 0; last < N_RACE; i++)
+    {
+      GMainContext *context = g_main_context_new ();
+      GCancellable *cancellable = g_cancellable_new (), *old;
+      g_autoptr (GAsyncResult) result = NULL;
+      g_autoptr (GPtrArray) groups = NULL;
+      g_autoptr (GError) error = NULL;
+
+      /* Each wait in a context of its own. */
+      g_main_context_push_thread_default (context);
+      ovstage_watch_next_async (f->watch, G_PRIORITY_DEFAULT, cancellable, result_cb, &result);
+      old = g_atomic_pointer_exchange (&race.cancellable, cancellable);
+      g_clear_object (&old);
+      while (result == NULL)
+        g_main_context_iteration (context, TRUE);
+      groups = ovstage_watch_next_finish (f->watch, result, &error);
+      if (groups == NULL)
+        g_assert_error (error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+      else
+        {
+          g_assert_cmpuint (groups->len, ==, 1);
+          g_assert_cmpuint (ovstage_read_group_get_ordinal (groups->pdata[0]), >, last);
+          last = ovstage_read_group_get_ordinal (groups->pdata[0]);
+        }
+      g_main_context_pop_thread_default (context);
+      g_main_context_unref (context);
+    }
+  g_thread_join (sealer);
+  g_thread_join (canceller);
+  g_clear_object (&race.cancellable);
+}
+
 int
 main (int argc, char **argv)
 {
@@ -452,6 +722,14 @@ main (int argc, char **argv)
   ADD ("/watch/other-context", test_other_context);
   ADD ("/watch/refused", test_refused);
   ADD ("/watch/attributes", test_attributes);
+  ADD ("/watch/next/changes", test_next);
+  ADD ("/watch/next/slow", test_next_slow);
+  ADD ("/watch/next/scopes", test_next_scopes);
+  ADD ("/watch/next/cancelled", test_next_cancelled);
+  ADD ("/watch/next/pending", test_next_pending);
+  ADD ("/watch/next/ends", test_next_ends);
+  ADD ("/watch/next/no-callback", test_next_no_callback);
+  ADD ("/watch/next/threads", test_next_threads);
 #undef ADD
   return g_test_run ();
 }

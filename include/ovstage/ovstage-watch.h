@@ -8,7 +8,7 @@
 #error "Only <ovstage/ovstage.h> can be included directly."
 #endif
 
-#include <glib-object.h>
+#include <gio/gio.h>
 
 #include <ovstage/ovstage-types.h>
 #include <ovstage/ovstage-version-macros.h>
@@ -40,6 +40,14 @@ typedef void (*OvstageWatchFunc) (OvstageWatch *watch, GPtrArray *groups, gpoint
 
 OVSTAGE_AVAILABLE_IN_1_0
 guint64 ovstage_watch_get_cursor (OvstageWatch *self);
+OVSTAGE_AVAILABLE_IN_1_0
+void ovstage_watch_next_async (OvstageWatch *self,
+                               int io_priority,
+                               GCancellable *cancellable,
+                               GAsyncReadyCallback callback,
+                               gpointer user_data);
+OVSTAGE_AVAILABLE_IN_1_0
+GPtrArray *ovstage_watch_next_finish (OvstageWatch *self, GAsyncResult *result, GError **error);
 OVSTAGE_AVAILABLE_IN_1_0
 void ovstage_watch_cancel (OvstageWatch *self);
 

@@ -737,7 +737,8 @@ ovstage_stage_clone (OvstageStage *self, const char *source, const char *const *
  * @query: the prims to watch, of this stage
  * @attributes: (array length=n_attributes) (nullable): the attributes to watch
  * @n_attributes: the number of @attributes
- * @callback: (scope notified) (closure user_data) (destroy destroy): called with what changed
+ * @callback: (nullable) (scope notified) (closure user_data) (destroy destroy): called with what changed; `NULL` for a
+ *   watch that is asked with [method@Ovstage.Watch.next_async]
  * @user_data: data for @callback
  * @destroy: (nullable): frees @user_data once the watch has ended
  * @error: return location for a [error@Ovstage.Error]
@@ -768,7 +769,6 @@ ovstage_stage_watch (OvstageStage *self,
   g_return_val_if_fail (OVSTAGE_IS_STAGE (self), NULL);
   g_return_val_if_fail (OVSTAGE_IS_QUERY (query), NULL);
   g_return_val_if_fail (attributes != NULL || n_attributes == 0, NULL);
-  g_return_val_if_fail (callback != NULL, NULL);
   g_return_val_if_fail (error == NULL || *error == NULL, NULL);
 
   return _ovstage_watch_new (self->core, _ovstage_operation_get_op ((OvstageOperation *) query), attributes, n_attributes, callback,

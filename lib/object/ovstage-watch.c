@@ -33,6 +33,10 @@
  * but the records of which prims changed. Attributes that are sealed apart are followed each
  * to its own write floor. Where nothing changed there is no call.
  *
+ * A watch without a callback is asked instead: [method@Ovstage.Watch.next_async] completes
+ * once something changed, with all that was not told yet. Who asks again after it dealt
+ * with that is never behind by more than one list.
+ *
  * The prims are those that the query has, for a filter those that matched when the
  * query was made.
  *
@@ -51,15 +55,25 @@ typedef struct
   OvsMutex lock;
   gboolean ended;  /* protected by lock */
   GSource *source; /* protected by lock, (owned) (nullable): a look at what changed is to come */
+  gboolean pulled; /* there is no callback, */
+  GTask *next;     /* protected by lock, (owned) (nullable): but who asked, */
+  gboolean looking; /* protected by lock: and cannot be answered by others while this is so */
 } Link;
+
+/* The cancellable of a task, and how to leave it. */
+typedef struct
+{
+  Link *link;       /* (owned) */
+  gulong cancel_id; /* 0: none */
+} Next;
 
 struct _OvstageWatch
 {
   GObject parent_instance;
   OvsWatch *core; /* (owned) (nullable) */
   Link *link;     /* (owned) */
-  OvsOp *read;    /* (owned) (nullable) in the context's thread: of changes, not yet told */
-  gboolean awaited; /* in the context's thread: somebody looks again when the read is done, */
+  OvsOp *read;    /* (owned) (nullable) of who looks: of changes, not yet told */
+  gboolean awaited; /* of who looks: somebody looks again when the read is done, */
   gboolean again;   /* and what came meanwhile is another matter */
   gboolean calling; /* protected by the link's lock */
   OvstageWatchFunc callback; /* protected by the link's lock, as is what follows; (nullable) once cancelled */
@@ -91,20 +105,22 @@ link_unref (gpointer data)
 
 static gboolean look_cb (gpointer user_data);
 
-/* However often it is due, one look follows. */
+/* However often it is due, one look follows: in the context of the callback, or of who asked. */
 static void
 due_cb (gpointer user_data)
 {
   Link *link = user_data;
 
   ovs_mutex_lock (&link->lock);
-  if (!link->ended && link->source == NULL)
+  if (!link->ended && link->source == NULL && (!link->pulled || link->next != NULL))
     {
+      GMainContext *context = link->pulled ? g_task_get_context (link->next) : link->context;
+
       link->source = g_idle_source_new ();
-      g_source_set_priority (link->source, G_PRIORITY_DEFAULT);
+      g_source_set_priority (link->source, link->pulled ? g_task_get_priority (link->next) : G_PRIORITY_DEFAULT);
       g_source_set_static_name (link->source, "ovstage watch");
       g_source_set_callback (link->source, look_cb, link_ref (link), link_unref);
-      g_source_attach (link->source, link->context);
+      g_source_attach (link->source, context);
     }
   ovs_mutex_unlock (&link->lock);
 }
@@ -174,6 +190,125 @@ is_read (OvstageWatch *self)
   return FALSE;
 }
 
+static void
+next_free (gpointer data)
+{
+  Next *next = data;
+
+  link_unref (next->link);
+  g_free (next);
+}
+
+/* Takes @task, which is not the link's any more, and @groups and @error. */
+static void
+end_next (GTask *task, GPtrArray *groups, GError *error)
+{
+  Next *next = g_task_get_task_data (task);
+
+  /* Not g_cancellable_disconnect(): this may be its handler. */
+  if (next->cancel_id != 0)
+    g_signal_handler_disconnect (g_task_get_cancellable (task), next->cancel_id);
+  OVS_TSAN_RELEASE (task);
+  if (error != NULL)
+    g_task_return_error (task, error);
+  else
+    g_task_return_pointer (task, groups, (GDestroyNotify) g_ptr_array_unref);
+  g_object_unref (task);
+}
+
+/* Link lock held. What was due is so for nobody. */
+static GTask *
+steal_next (Link *link)
+{
+  if (link->source != NULL)
+    g_source_destroy (link->source);
+  g_clear_pointer (&link->source, g_source_unref);
+  return g_steal_pointer (&link->next);
+}
+
+static GError *
+new_cancelled_error (void)
+{
+  return g_error_new_literal (G_IO_ERROR, G_IO_ERROR_CANCELLED, "the wait for changes was cancelled");
+}
+
+static void
+cancelled_cb (GCancellable *cancellable, gpointer user_data)
+{
+  GTask *task = user_data, *stolen = NULL;
+  Link *link = ((Next *) g_task_get_task_data (task))->link;
+
+  ovs_mutex_lock (&link->lock);
+  if (link->next == task && !link->looking)
+    stolen = steal_next (link);
+  ovs_mutex_unlock (&link->lock);
+  if (stolen != NULL)
+    end_next (stolen, NULL, new_cancelled_error ());
+}
+
+/* Whether the source that runs is for who asks now, and not for somebody who went. */
+static gboolean
+begin_look (Link *link)
+{
+  gboolean mine;
+
+  ovs_mutex_lock (&link->lock);
+  mine = link->source != NULL && link->source == g_main_current_source ();
+  if (mine)
+    g_clear_pointer (&link->source, g_source_unref);
+  link->looking = mine && link->next != NULL;
+  mine = link->looking;
+  ovs_mutex_unlock (&link->lock);
+  return mine;
+}
+
+/* A look for who asked, in the context of that. */
+static void
+look_for_next (OvstageWatch *self)
+{
+  Link *link = self->link;
+  g_autoptr (GPtrArray) groups = NULL;
+  g_autoptr (GPtrArray) lost = NULL;
+  g_autoptr (GError) error = NULL;
+  GTask *task = NULL;
+  gboolean ended, cancelled, open = TRUE, again = FALSE;
+
+  if (!begin_look (link))
+    return;
+  if (is_read (self))
+    {
+      groups = ovs_watch_take (self->core, self->read);
+      open = ovs_watch_is_open (self->core);
+      if (groups == NULL && open)
+        error = g_error_copy (ovs_op_get_error (self->read));
+      else if (groups != NULL && groups->len == 0)
+        g_clear_pointer (&groups, g_ptr_array_unref);
+      g_clear_pointer (&self->read, ovs_op_unref);
+      self->awaited = FALSE;
+      again = self->again;
+      self->again = FALSE;
+    }
+
+  ovs_mutex_lock (&link->lock);
+  link->looking = FALSE;
+  if (link->ended)
+    lost = g_steal_pointer (&groups);
+  ended = link->ended || !open;
+  cancelled = g_cancellable_is_cancelled (g_task_get_cancellable (link->next));
+  if (ended || cancelled || groups != NULL || error != NULL)
+    task = steal_next (link);
+  ovs_mutex_unlock (&link->lock);
+  if (task == NULL)
+    {
+      if (again)
+        due_cb (link);
+    }
+  else if (groups != NULL || error != NULL || ended)
+    end_next (task, g_steal_pointer (&groups), !ended ? g_steal_pointer (&error) : NULL);
+  else
+    end_next (task, NULL, new_cancelled_error ());
+}
+
 static gboolean
 look_cb (gpointer user_data)
 {
@@ -183,6 +318,11 @@ look_cb (gpointer user_data)
   gboolean ended, again;
   GSource *source;
 
+  if (self != NULL && link->pulled)
+    {
+      look_for_next (self);
+      return G_SOURCE_REMOVE;
+    }
   ovs_mutex_lock (&link->lock);
   source = g_steal_pointer (&link->source);
   ended = link->ended || self == NULL;
@@ -252,6 +392,7 @@ _ovstage_watch_new (OvsStage *stage, OvsOp *query, const OvstageToken *attribute
 {
   g_autoptr (OvstageWatch) self = g_object_new (OVSTAGE_TYPE_WATCH, NULL);
 
+  self->link->pulled = callback == NULL;
   self->callback = callback;
   self->user_data = user_data;
   self->core = ovs_watch_new (stage, query, attributes, n_attributes, due_cb, link_ref (self->link), link_unref, error);
@@ -285,12 +426,112 @@ ovstage_watch_get_cursor (OvstageWatch *self)
 }
 
 /**
+ * ovstage_watch_next_async:
+ * @self: a watch without a callback
+ * @io_priority: the priority of @callback in its main context, such as `G_PRIORITY_DEFAULT`
+ * @cancellable: (nullable): ends the wait, and the wait only
+ * @callback: (scope async) (closure user_data): called when something changed, or the watch ended
+ * @user_data: data for @callback
+ *
+ * Waits for changes that were not told yet, without blocking and without holding a
+ * thread. One wait at a time: another one is `G_IO_ERROR_PENDING`. The watch is kept
+ * while somebody waits.
+ *
+ * @callback runs in the main context that is thread-default for the caller, also
+ * when there are changes already. Cancelling ends the wait with
+ * `G_IO_ERROR_CANCELLED`, and what it would have given is for the next one.
+ *
+ * Since: 1.0
+ */
+void
+ovstage_watch_next_async (OvstageWatch *self,
+                          int io_priority,
+                          GCancellable *cancellable,
+                          GAsyncReadyCallback callback,
+                          gpointer user_data)
+{
+  gboolean ended, pending, pulled;
+  Next *next;
+  GTask *task;
+  Link *link;
+
+  g_return_if_fail (OVSTAGE_IS_WATCH (self));
+  g_return_if_fail (cancellable == NULL || G_IS_CANCELLABLE (cancellable));
+
+  link = self->link;
+  task = g_task_new (self, cancellable, callback, user_data);
+  (g_task_set_source_tag) (task, ovstage_watch_next_async);
+  g_task_set_priority (task, io_priority);
+  /* Changes that were taken are told, whatever the cancellable says after that. */
+  g_task_set_check_cancellable (task, FALSE);
+  next = g_new0 (Next, 1);
+  next->link = link_ref (link);
+  g_task_set_task_data (task, next, next_free);
+  if (g_task_return_error_if_cancelled (task))
+    {
+      g_object_unref (task);
+      return;
+    }
+  if (cancellable != NULL)
+    next->cancel_id = g_cancellable_connect (cancellable, G_CALLBACK (cancelled_cb), g_object_ref (task), g_object_unref);
+
+  OVS_TSAN_RELEASE (task);
+  ovs_mutex_lock (&link->lock);
+  pulled = link->pulled;
+  pending = link->next != NULL;
+  ended = link->ended;
+  if (pulled && !pending && !ended)
+    link->next = g_object_ref (task);
+  ovs_mutex_unlock (&link->lock);
+  if (!pulled)
+    end_next (task, NULL, g_error_new_literal (OVSTAGE_ERROR, OVSTAGE_ERROR_NOT_SUPPORTED, "the watch has a callback, expected one without"));
+  else if (pending)
+    end_next (task, NULL, g_error_new_literal (G_IO_ERROR, G_IO_ERROR_PENDING, "somebody waits for the changes already"));
+  else if (ended)
+    end_next (task, NULL, NULL);
+  else
+    {
+      due_cb (link);
+      /* It may have been cancelled before anybody could know that it waits. */
+      if (g_cancellable_is_cancelled (cancellable))
+        cancelled_cb (cancellable, task);
+      g_object_unref (task);
+    }
+}
+
+/**
+ * ovstage_watch_next_finish:
+ * @self: a watch
+ * @result: what the callback was given
+ * @error: return location for a [error@Ovstage.Error], `G_IO_ERROR_CANCELLED` or `G_IO_ERROR_PENDING`
+ *
+ * Ends what [method@Ovstage.Watch.next_async] began.
+ *
+ * Returns: (transfer container) (element-type OvstageReadGroup) (nullable): what changed, at
+ *   least one group, as [callback@Ovstage.WatchFunc] is given; `NULL` without @error once
+ *   the watch was cancelled or its stage is gone
+ *
+ * Since: 1.0
+ */
+GPtrArray *
+ovstage_watch_next_finish (OvstageWatch *self, GAsyncResult *result, GError **error)
+{
+  g_return_val_if_fail (OVSTAGE_IS_WATCH (self), NULL);
+  g_return_val_if_fail (g_task_is_valid (result, self), NULL);
+  g_return_val_if_fail (error == NULL || *error == NULL, NULL);
+
+  OVS_TSAN_ACQUIRE (result);
+  return g_task_propagate_pointer ((GTask *) result, error);
+}
+
+/**
  * ovstage_watch_cancel:
  * @self: a watch
  *
  * Ends the watch: its callback is not called any more, and what is kept for it is let
  * go of. Called in the thread of the callback, also by the callback, this is certain;
- * elsewhere a call that has begun may still be running.
+ * elsewhere a call that has begun may still be running. Who waits for changes is told
+ * that there are none any more.
  *
  * Since: 1.0
  */
@@ -298,12 +539,15 @@ void
 ovstage_watch_cancel (OvstageWatch *self)
 {
   GSource *source;
+  GTask *next = NULL;
 
   g_return_if_fail (OVSTAGE_IS_WATCH (self));
 
   ovs_mutex_lock (&self->link->lock);
   self->link->ended = TRUE;
   source = g_steal_pointer (&self->link->source);
+  if (!self->link->looking)
+    next = g_steal_pointer (&self->link->next);
   ovs_mutex_unlock (&self->link->lock);
   if (source != NULL)
     {
@@ -313,4 +557,6 @@ ovstage_watch_cancel (OvstageWatch *self)
   if (self->core != NULL)
     ovs_watch_end (self->core);
   drop_callback (self);
+  if (next != NULL)
+    end_next (next, NULL, NULL);
 }

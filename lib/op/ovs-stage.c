@@ -10,6 +10,7 @@
 
 #include "op/ovs-children.h"
 #include "op/ovs-op-private.h"
+#include "op/ovs-watch.h"
 
 #include "device/ovs-device.h"
 
@@ -165,6 +166,7 @@ ovs_stage_close (OvsStage *stage)
   ovs_ops_run (&ready);
   g_ptr_array_set_size (blocked, 0);
   ovs_workers_stop (stage->workers);
+  ovs_watches_tell_closed (stage);
 }
 
 OvsPathDict *

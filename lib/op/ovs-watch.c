@@ -16,7 +16,8 @@ struct _OvsWatch
   OvsWatchFunc due;
   gpointer user_data;
   GDestroyNotify destroy;
-  OvsChangeHold *hold; /* protected by the stage lock (nullable) once ended */
+  OvsChangeHold *hold; /* protected by the stage lock (nullable) once ended, or without attributes */
+  gboolean ended;      /* protected by the stage lock */
   gsize n_attributes;
   guint64 *attributes; /* (owned) each once */
   guint64 *starts;     /* (owned) protected by the stage lock: of each attribute, the first ordinal that was not told */
@@ -85,11 +86,10 @@ ovs_watch_new (OvsStage *stage, OvsOp *query, const guint64 *attributes, gsize n
   open = ovs_stage_check_open (stage, error);
   for (gsize i = 0; i < watch->n_attributes; i++)
     watch->starts[i] = ovs_floors_get (&stage->sealed, tokens[i]) + 1;
+  if (open)
+    g_ptr_array_add (stage->watches, watch);
   if (open && watch->n_attributes > 0)
-    {
-      watch->hold = ovs_stage_hold_changes (stage, tokens, watch->n_attributes, get_cursor (watch));
-      g_ptr_array_add (stage->watches, watch);
-    }
+    watch->hold = ovs_stage_hold_changes (stage, tokens, watch->n_attributes, get_cursor (watch));
   ovs_stage_unlock (stage);
   if (!open)
     {
@@ -128,11 +128,22 @@ ovs_watch_end (OvsWatch *watch)
 
   ovs_stage_lock (stage);
   if (watch->hold != NULL)
-    {
-      ovs_stage_drop_hold (stage, g_steal_pointer (&watch->hold));
-      g_ptr_array_remove_fast (stage->watches, watch);
-    }
+    ovs_stage_drop_hold (stage, g_steal_pointer (&watch->hold));
+  if (!watch->ended)
+    g_ptr_array_remove_fast (stage->watches, watch);
+  watch->ended = TRUE;
   ovs_stage_unlock (stage);
+}
+
+gboolean
+ovs_watch_is_open (OvsWatch *watch)
+{
+  gboolean open;
+
+  ovs_stage_lock (watch->stage);
+  open = !watch->stage->closed;
+  ovs_stage_unlock (watch->stage);
+  return open;
 }
 
 guint64
@@ -184,20 +195,33 @@ is_covered (const OvsWatch *watch, const OvsAdvance *advance)
   return FALSE;
 }
 
-void
-ovs_watches_tell (OvsStage *stage, const OvsAdvance *advance)
+/* @advance: (nullable) all of them. */
+static void
+tell (OvsStage *stage, const OvsAdvance *advance)
 {
-  g_autoptr (GPtrArray) covered = g_ptr_array_new_with_free_func ((GDestroyNotify) ovs_watch_unref);
+  g_autoptr (GPtrArray) due = g_ptr_array_new_with_free_func ((GDestroyNotify) ovs_watch_unref);
 
   ovs_stage_lock (stage);
   for (guint i = 0; i < stage->watches->len; i++)
-    if (is_covered (stage->watches->pdata[i], advance))
-      g_ptr_array_add (covered, ovs_watch_ref (stage->watches->pdata[i]));
+    if (advance == NULL || is_covered (stage->watches->pdata[i], advance))
+      g_ptr_array_add (due, ovs_watch_ref (stage->watches->pdata[i]));
   ovs_stage_unlock (stage);
-  for (guint i = 0; i < covered->len; i++)
+  for (guint i = 0; i < due->len; i++)
     {
-      OvsWatch *watch = covered->pdata[i];
+      OvsWatch *watch = due->pdata[i];
 
       watch->due (watch->user_data);
     }
+}
+
+void
+ovs_watches_tell (OvsStage *stage, const OvsAdvance *advance)
+{
+  tell (stage, advance);
+}
+
+void
+ovs_watches_tell_closed (OvsStage *stage)
+{
+  tell (stage, NULL);
 }

@@ -12,7 +12,8 @@
 
 typedef struct _OvsWatch OvsWatch;
 
-/* An advance sealed up to somewhere in a watched attribute: there may be changes. No lock held; any thread. */
+/* An advance sealed up to somewhere in a watched attribute: there may be changes. Or the stage was closed. No lock held;
+ * any thread. */
 typedef void (*OvsWatchFunc) (gpointer user_data);
 
 /* Of what is sealed from now on. @destroy: with the last reference. NULL with an error; @user_data is the caller's then. */
@@ -22,6 +23,8 @@ OvsWatch *ovs_watch_ref (OvsWatch *watch);
 void ovs_watch_unref (OvsWatch *watch);
 /* Is told nothing more. Idempotent. */
 void ovs_watch_end (OvsWatch *watch);
+/* Whether there may be more to come: FALSE once the stage is closed. */
+gboolean ovs_watch_is_open (OvsWatch *watch);
 /* Up to where everything was told. */
 guint64 ovs_watch_get_cursor (OvsWatch *watch);
 /* A read of all changes that were not told; one at a time. */
@@ -31,3 +34,5 @@ GPtrArray *ovs_watch_take (OvsWatch *watch, OvsOp *read);
 
 /* After an advance, no lock held. */
 void ovs_watches_tell (OvsStage *stage, const OvsAdvance *advance);
+/* After the stage was closed, no lock held. */
+void ovs_watches_tell_closed (OvsStage *stage);
