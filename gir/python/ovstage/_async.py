@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # SPDX-FileCopyrightText: 2026 The libovstage authors
 
-"""What stands behind ``await operation`` and ``async for group in read``."""
+"""What stands behind ``await operation``, ``async for group in read`` and ``async for groups in watch``."""
 
 from __future__ import annotations
 
 import sys
 import threading
-from typing import Any, Generator
+from typing import Any, Callable, Generator, List, Optional
 
 # The asyncio loop that was running as a coroutine of ovstage.glib was entered, while in one.
 _NOT_STEPPING = object()
@@ -76,3 +76,64 @@ class GroupIterator:
         if group is None:
             raise StopAsyncIteration
         return group
+
+
+class Step:
+    """The wait for what changes next; like an operation to whoever awaits it."""
+
+    __slots__ = ("done", "waited", "_told", "_function")
+
+    def __init__(self, watch: Any) -> None:
+        self.done = False
+        self.waited = False
+        self._told: Any = None
+        self._function: Optional[Callable[[], Any]] = None
+        loop = running_loop()
+        in_this_context = stepping.loop is not _NOT_STEPPING and stepping.loop is loop
+        if loop is None and not in_this_context:
+            raise RuntimeError("a watch needs a running asyncio loop, or a coroutine of ovstage.glib.spawn() or run()")
+        watch._next(self._tell, in_this_context)
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        return wait(self)
+
+    def wait(self, timeout: int) -> None:
+        pass
+
+    def result(self) -> Optional[List[Any]]:
+        """The groups, or None at the end."""
+        if isinstance(self._told, BaseException):
+            raise self._told
+        return self._told
+
+    def _tell(self, told: Any) -> None:
+        self._told = told
+        self.done = True
+        if self._function is not None:
+            self._function()
+
+    def _watch(self, function: Callable[[], Any], in_this_context: bool) -> None:
+        # Another thread may tell meanwhile: being told twice does no harm.
+        self._function = function
+        if self.done:
+            function()
+
+
+async def next_changes(watch: Any) -> List[Any]:
+    """The next list of an asynchronous iteration over a watch."""
+    step = watch._step
+    if step is None:
+        step = watch._step = Step(watch)
+    elif step.waited:
+        raise RuntimeError("the watch is awaited already")
+    step.waited = True
+    try:
+        await step
+    finally:
+        # A wait that was cancelled is taken up again by the next one, so that nothing is lost.
+        step.waited = False
+    watch._step = None
+    groups = step.result()
+    if groups is None:
+        raise StopAsyncIteration
+    return groups

@@ -464,6 +464,12 @@ group_new (OvstageReadGroup *group, gboolean from_iterator)
   return (PyObject *) self;
 }
 
+PyObject *
+pyovs_group_new (OvstageReadGroup *group)
+{
+  return group_new (group, TRUE);
+}
+
 static void
 group_finalize (PyObject *object)
 {

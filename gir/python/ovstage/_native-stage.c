@@ -1814,6 +1814,48 @@ stage_query_from_path_list (PyovsStage *self, PyObject *object)
 
 PYOVS_METHOD_1 (stage, query_from_path_list, path_list)
 
+/* Changes */
+
+static PyObject *
+stage_watch (PyovsStage *self, PyObject *const *args, Py_ssize_t n_args, PyObject *names)
+{
+  static PyovsSignature signature = {
+    .function = "watch", .n_positional = 3, .n_required = 2, .names = { "query", "attributes", "callback" }
+  };
+  PyovsRefusal refusal = { 0, NULL };
+  PyObject *values[3], *result = NULL;
+  OvstageQuery *query;
+  Tokens tokens;
+
+  if (!pyovs_parse (&signature, args, n_args, names, values))
+    return NULL;
+  if (values[2] == Py_None)
+    values[2] = NULL;
+  if (values[2] != NULL && !PyCallable_Check (values[2]))
+    {
+      PyErr_Format (PyExc_TypeError, "callback: a callable or None is needed, not %s", Py_TYPE (values[2])->tp_name);
+      return NULL;
+    }
+  check_open (self, &refusal);
+  if (!check_query (values[0], &refusal))
+    {
+      g_free (refusal.message);
+      return NULL;
+    }
+  if (as_attributes (self, values[1], &refusal, &tokens))
+    {
+      check_open (self, &refusal);
+      query = pyovs_query_get ((PyovsOperation *) values[0], &refusal);
+      if (refusal.code != 0)
+        pyovs_raise (pyovs.error, refusal.code, refusal.message);
+      else
+        result = pyovs_changes_new (self->stage, query, tokens.tokens, tokens.n, values[2]);
+    }
+  clear_tokens (&tokens);
+  g_free (refusal.message);
+  return result;
+}
+
 /* The rest */
 
 static PyObject *
@@ -2023,6 +2065,13 @@ static PyMethodDef stage_methods[] = {
   { "get_attribute_write_floor", PYOVS_METHOD (stage_get_attribute_write_floor), METH_FASTCALL | METH_KEYWORDS,
     PyDoc_STR ("get_attribute_write_floor($self, attribute=None)\n--\n\n"
                "Up to where an attribute is sealed; None for all of them.") },
+  { "watch", PYOVS_METHOD (stage_watch), METH_FASTCALL | METH_KEYWORDS,
+    PyDoc_STR ("watch($self, query, attributes, callback=None)\n--\n\n"
+               "Follows what is sealed from now on of attributes on the prims of a query. Gives a Watch, or raises\n"
+               "OvstageError.\n\n"
+               "callback: called with the watch and a list of ReadGroup, in the thread-default main context of the\n"
+               "caller, after each advance that changed something. Without one the watch is an asynchronous iterator\n"
+               "over such lists.") },
   { "destroy", (PyCFunction) stage_destroy, METH_NOARGS,
     PyDoc_STR ("destroy($self)\n--\n\n"
                "Withdraws what has not begun, lets what runs end, and lets the stage go.\n\nGroups and arrays stay valid.") },

@@ -66,6 +66,24 @@ run_watch_thread (gpointer data)
   return NULL;
 }
 
+void
+pyovs_watch_invoke (GSourceFunc func, gpointer user_data)
+{
+  GSource *source;
+
+  if (watch_thread == NULL)
+    {
+      watch_context = g_main_context_new ();
+      watch_loop = g_main_loop_new (watch_context, FALSE);
+      watch_thread = g_thread_new ("ovstage-await", run_watch_thread, watch_loop);
+    }
+  source = g_idle_source_new ();
+  g_source_set_priority (source, G_PRIORITY_DEFAULT);
+  g_source_set_callback (source, func, user_data, NULL);
+  g_source_attach (source, watch_context);
+  g_source_unref (source);
+}
+
 PyObject *
 pyovs_watch (OvstageOperation *op, PyObject *function, gboolean in_this_context)
 {
@@ -84,19 +102,7 @@ pyovs_watch (OvstageOperation *op, PyObject *function, gboolean in_this_context)
     }
   else
     {
-      GSource *source;
-
-      if (watch_thread == NULL)
-        {
-          watch_context = g_main_context_new ();
-          watch_loop = g_main_loop_new (watch_context, FALSE);
-          watch_thread = g_thread_new ("ovstage-await", run_watch_thread, watch_loop);
-        }
-      source = g_idle_source_new ();
-      g_source_set_priority (source, G_PRIORITY_DEFAULT);
-      g_source_set_callback (source, begin_watch_cb, watch, NULL);
-      g_source_attach (source, watch_context);
-      g_source_unref (source);
+      pyovs_watch_invoke (begin_watch_cb, watch);
     }
   Py_RETURN_NONE;
 }

@@ -418,6 +418,7 @@ import_objects (void)
     { "ovstage._types", "ReadGroupMeta", &pyovs.group_meta },
     { "ovstage._async", "wait", &pyovs.async_wait },
     { "ovstage._async", "GroupIterator", &pyovs.group_iterator },
+    { "ovstage._async", "next_changes", &pyovs.next_changes },
   };
   gsize i;
 
@@ -470,6 +471,7 @@ PyInit__native (void)
     { "PathDictionary", &pyovs_path_dictionary_type },
     { "OrdinalRange", &pyovs_ordinal_range_type },
     { "Stage", &pyovs_stage_type },
+    { "Watch", &pyovs_changes_type },
   };
   PyObject *module, *newest;
   gsize i;

@@ -40,6 +40,7 @@ typedef struct
   PyObject *group_meta;
   PyObject *async_wait;
   PyObject *group_iterator;
+  PyObject *next_changes;
   PyObject *status_ok;
 
   PyObject *str_dlpack;
@@ -237,6 +238,8 @@ void pyovs_operation_dealloc (PyovsOperation *self);
 void pyovs_handle_finalize (PyObject *object);
 PyObject *pyovs_operation_await (PyObject *self);
 PyObject *pyovs_handle_enter (PyObject *self, PyObject *unused);
+/* Takes @group. It is let go of without a warning when it is dropped. */
+PyObject *pyovs_group_new (OvstageReadGroup *group);
 PyObject *pyovs_group_release (PyObject *group, PyObject *unused);
 void pyovs_warn_unreleased (PyObject *self);
 
@@ -253,6 +256,15 @@ extern PyTypeObject pyovs_map_group_type;
 
 /* Commits a group, or with NULL the rest. NULL with a refusal. */
 gpointer pyovs_map_commit (PyovsMap *self, PyObject *group, guint64 stream, guint64 event, PyovsRefusal *refusal);
+
+/* Changes. */
+typedef struct _PyovsChanges PyovsChanges;
+
+extern PyTypeObject pyovs_changes_type;
+
+/* @callback: (nullable). NULL with a Python error. */
+PyObject *pyovs_changes_new (OvstageStage *stage, OvstageQuery *query, const OvstageToken *attributes, gsize n_attributes,
+                             PyObject *callback);
 
 /* Paths. */
 typedef struct
@@ -281,5 +293,7 @@ void pyovs_stage_close_all (void);
 
 /* Completion callbacks. */
 PyObject *pyovs_watch (OvstageOperation *op, PyObject *function, gboolean in_this_context);
+/* In the package's own thread, where nothing is drained yet. */
+void pyovs_watch_invoke (GSourceFunc func, gpointer user_data);
 PyObject *pyovs_iterate (PyObject *module, PyObject *unused);
 void pyovs_watch_stop (void);

@@ -7,7 +7,7 @@
 here, such as the one of ``GLib.MainLoop().run()``; ``run(coroutine)`` does so
 and iterates that context until the coroutine has ended. In such a coroutine
 operations, reads and other tasks can be awaited, and ``async for`` works on a
-read::
+read and on a watch::
 
     async def frame(stage, query, values):
         await stage.write_attribute(query, "points", 1, values, is_array=False)
@@ -26,7 +26,7 @@ from __future__ import annotations
 from typing import Any, Awaitable, Callable, Coroutine, Generator, List, Optional
 
 from . import _native
-from ._async import running_loop, stepping
+from ._async import Step, running_loop, stepping
 
 __all__ = ["CancelledError", "Task", "run", "spawn"]
 
@@ -170,7 +170,7 @@ class Task(Awaitable[Any]):
     def _wait_for(self, target: Any) -> None:
         self._turn += 1
         turn = self._turn
-        if isinstance(target, _native.Operation):
+        if isinstance(target, (_native.Operation, Step)):
             target._watch(lambda: self._resume(turn), True)
         elif isinstance(target, Task):
             target._asked = True
