@@ -655,6 +655,20 @@ cancel_many (gpointer data)
   return NULL;
 }
 
+/* The last one is told, also if the read of an earlier one takes its time. */
+static void
+test_threads (Fixture *f, gconstpointer unused)
+{
+  Race race = { f, FALSE, NULL };
+  GThread *sealer;
+
+  f->watch = watch_or_fail (f, f->query, &f->a, 1);
+  sealer = g_thread_new ("sealer", seal_many, &race);
+  while (!g_str_has_suffix (f->told->str, "[a@300 3=300]"))
+    g_main_context_iteration (NULL, TRUE);
+  g_thread_join (sealer);
+}
+
 static void
 result_cb (GObject *source, GAsyncResult *result, gpointer user_data)
 {
@@ -722,6 +736,7 @@ main (int argc, char **argv)
   ADD ("/watch/other-context", test_other_context);
   ADD ("/watch/refused", test_refused);
   ADD ("/watch/attributes", test_attributes);
+  ADD ("/watch/threads", test_threads);
   ADD ("/watch/next/changes", test_next);
   ADD ("/watch/next/slow", test_next_slow);
   ADD ("/watch/next/scopes", test_next_scopes);

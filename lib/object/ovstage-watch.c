@@ -54,6 +54,7 @@ typedef struct
   GWeakRef weak;   /* the watch */
   OvsMutex lock;
   gboolean ended;  /* protected by lock */
+  gboolean due;    /* protected by lock: there was an advance since the read of changes was submitted */
   GSource *source; /* protected by lock, (owned) (nullable): a look at what changed is to come */
   gboolean pulled; /* there is no callback, */
   GTask *next;     /* protected by lock, (owned) (nullable): but who asked, */
@@ -73,8 +74,7 @@ struct _OvstageWatch
   OvsWatch *core; /* (owned) (nullable) */
   Link *link;     /* (owned) */
   OvsOp *read;    /* (owned) (nullable) of who looks: of changes, not yet told */
-  gboolean awaited; /* of who looks: somebody looks again when the read is done, */
-  gboolean again;   /* and what came meanwhile is another matter */
+  gboolean awaited; /* of who looks: somebody looks again when the read is done */
   gboolean calling; /* protected by the link's lock */
   OvstageWatchFunc callback; /* protected by the link's lock, as is what follows; (nullable) once cancelled */
   gpointer user_data;
@@ -105,13 +105,10 @@ link_unref (gpointer data)
 
 static gboolean look_cb (gpointer user_data);
 
-/* However often it is due, one look follows: in the context of the callback, or of who asked. */
+/* However often it is called, one look follows: in the context of the callback, or of who asked. Link lock held. */
 static void
-due_cb (gpointer user_data)
+wake (Link *link)
 {
-  Link *link = user_data;
-
-  ovs_mutex_lock (&link->lock);
   if (!link->ended && link->source == NULL && (!link->pulled || link->next != NULL))
     {
       GMainContext *context = link->pulled ? g_task_get_context (link->next) : link->context;
@@ -122,14 +119,39 @@ due_cb (gpointer user_data)
       g_source_set_callback (link->source, look_cb, link_ref (link), link_unref);
       g_source_attach (link->source, context);
     }
+}
+
+static void
+due_cb (gpointer user_data)
+{
+  Link *link = user_data;
+
+  ovs_mutex_lock (&link->lock);
+  link->due = TRUE;
+  wake (link);
+  ovs_mutex_unlock (&link->lock);
+}
+
+/* An advance that the last read does not know is followed by another look: the source of that look may be the one that
+ * took the read. */
+static void
+look_again (Link *link)
+{
+  ovs_mutex_lock (&link->lock);
+  if (link->due)
+    wake (link);
   ovs_mutex_unlock (&link->lock);
 }
 
 static void
 read_done_cb (OvsOp *op, gpointer user_data)
 {
-  due_cb (user_data);
-  link_unref (user_data);
+  Link *link = user_data;
+
+  ovs_mutex_lock (&link->lock);
+  wake (link);
+  ovs_mutex_unlock (&link->lock);
+  link_unref (link);
 }
 
 /* What the callback needs goes once it does not run. */
@@ -176,12 +198,15 @@ static gboolean
 is_read (OvstageWatch *self)
 {
   if (self->read == NULL)
-    self->read = ovs_watch_read (self->core);
+    {
+      ovs_mutex_lock (&self->link->lock);
+      self->link->due = FALSE;
+      ovs_mutex_unlock (&self->link->lock);
+      self->read = ovs_watch_read (self->core);
+    }
   if (ovs_op_is_done (self->read))
     return TRUE;
-  if (self->awaited)
-    self->again = TRUE;
-  else if (!ovs_op_add_watch (self->read, read_done_cb, link_ref (self->link)))
+  if (!self->awaited && !ovs_op_add_watch (self->read, read_done_cb, link_ref (self->link)))
     {
       link_unref (self->link);
       return TRUE;
@@ -271,11 +296,12 @@ look_for_next (OvstageWatch *self)
   g_autoptr (GPtrArray) lost = NULL;
   g_autoptr (GError) error = NULL;
   GTask *task = NULL;
-  gboolean ended, cancelled, open = TRUE, again = FALSE;
+  gboolean taken, ended, cancelled, open = TRUE;
 
   if (!begin_look (link))
     return;
-  if (is_read (self))
+  taken = is_read (self);
+  if (taken)
     {
       groups = ovs_watch_take (self->core, self->read);
       open = ovs_watch_is_open (self->core);
@@ -285,8 +311,6 @@ look_for_next (OvstageWatch *self)
         g_clear_pointer (&groups, g_ptr_array_unref);
       g_clear_pointer (&self->read, ovs_op_unref);
       self->awaited = FALSE;
-      again = self->again;
-      self->again = FALSE;
     }
 
   ovs_mutex_lock (&link->lock);
@@ -298,11 +322,10 @@ look_for_next (OvstageWatch *self)
   if (ended || cancelled || groups != NULL || error != NULL)
     task = steal_next (link);
   ovs_mutex_unlock (&link->lock);
-  if (task == NULL)
-    {
-      if (again)
-        due_cb (link);
-    }
+  if (task == NULL && taken)
+    look_again (link);
+  else if (task == NULL)
+    return;
   else if (groups != NULL || error != NULL || ended)
     end_next (task, g_steal_pointer (&groups), !ended ? g_steal_pointer (&error) : NULL);
   else
@@ -315,7 +338,7 @@ look_cb (gpointer user_data)
   Link *link = user_data;
   g_autoptr (OvstageWatch) self = g_weak_ref_get (&link->weak);
   g_autoptr (GPtrArray) groups = NULL;
-  gboolean ended, again;
+  gboolean ended;
   GSource *source;
 
   if (self != NULL && link->pulled)
@@ -326,9 +349,7 @@ look_cb (gpointer user_data)
   ovs_mutex_lock (&link->lock);
   source = g_steal_pointer (&link->source);
   ended = link->ended || self == NULL;
-  /* The callback turns the context: this comes after it. */
-  if (!ended && self->calling)
-    self->again = TRUE;
+  /* Where the callback turns the context, the look comes after it. */
   ended = ended || self->calling;
   ovs_mutex_unlock (&link->lock);
   g_clear_pointer (&source, g_source_unref);
@@ -340,10 +361,7 @@ look_cb (gpointer user_data)
   self->awaited = FALSE;
   if (groups != NULL && groups->len > 0)
     call (self, groups);
-  again = self->again;
-  self->again = FALSE;
-  if (again)
-    due_cb (link);
+  look_again (link);
   return G_SOURCE_REMOVE;
 }
 
