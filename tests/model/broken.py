@@ -344,7 +344,14 @@ class GenerationIgnoresDeletes(model.Model):
     def ordinals(self, attribute, ordinal):
         return sorted({e.ordinal for e in self.entries.get(attribute, ()) if e.ordinal <= ordinal and any(e.rows.values())})
 
-    def placement(self, attribute, ordinal):
+    def generation(self, attribute, ordinal):
+        self.placement = self.ever_placed
+        try:
+            return super().generation(attribute, ordinal)
+        finally:
+            del self.placement
+
+    def ever_placed(self, attribute, ordinal):
         return {prim: None for prim in self.prims_of(attribute) if any(e.ordinal <= ordinal for e in self.history(attribute, prim))}
 
 
@@ -747,6 +754,91 @@ class DiscardIsACommit(model.Model):
         if not session.ended:
             session.ended = True
             self.write_mapped(session, [prim for group in left for prim in group])
+
+
+def cursor_at_floors(self, watch):
+    """The cursor that must be seen once a watch told, so that what it told is looked at."""
+    return min((self.floor(attribute) for attribute in watch.starts), default=self.global_floor())
+
+
+class WatchForgetsDeletes(model.Model):
+    def watch_next(self, watch):
+        return [group for group in super().watch_next(watch) if group.schema is not None]
+
+
+class WatchTellsTwice(model.Model):
+    """What was sealed at the ordinal that was told last."""
+
+    cursor = cursor_at_floors
+
+    def move(self, watch):
+        watch.starts = {attribute: self.floor(attribute) for attribute in watch.starts}
+
+
+class WatchStartsEarly(model.Model):
+    """With the last change before it was made."""
+
+    cursor = cursor_at_floors
+
+    def first_to_tell(self, attribute):
+        ordinals = [at for schema in self.columns.get(attribute, ()) for at in self.change_ordinals(attribute, schema)]
+        return max(ordinals, default=self.floor(attribute) + 1)
+
+
+class WatchStartsAtNothing(model.Model):
+    """It tells what was there, too."""
+
+    cursor = cursor_at_floors
+
+    def first_to_tell(self, attribute):
+        return 0
+
+
+class WatchMissesScopedAdvances(model.Model):
+    cursor = cursor_at_floors
+
+    def told_up_to(self, attribute):
+        return self.global_floor()
+
+
+class WatchHasOneCursor(model.Model):
+    """Up to the highest floor of its attributes: what is sealed below it later is lost."""
+
+    cursor = cursor_at_floors
+
+    def move(self, watch):
+        floors = [self.floor(attribute) for attribute in watch.starts]
+        watch.starts = {attribute: max(floors) + 1 for attribute in watch.starts}
+
+
+class WatchTellsDeletesFirst(model.Model):
+    def watch_next(self, watch):
+        return sorted(super().watch_next(watch), key=lambda group: group.schema is not None)
+
+
+class WatchTellsWhatIsThere(model.Model):
+    """All values of an attribute that changed, and not those that did."""
+
+    def watch_next(self, watch):
+        told = []
+        for group in super().watch_next(watch):
+            rest = self.value_groups(group.attribute, watch.prims, self.floor(group.attribute))
+            told += [group] if group.schema is None else [one for one in rest if one.schema == group.schema]
+        return told
+
+
+class WatchIsNotCoalesced(model.Model):
+    """One ordinal at a time."""
+
+    cursor = cursor_at_floors
+
+    def told_up_to(self, attribute):
+        later = [at for at in self.ordinals(attribute, self.floor(attribute)) if at >= self.from_now.get(attribute, 0)]
+        return min(later, default=self.floor(attribute))
+
+    def watch_next(self, watch):
+        self.from_now = watch.starts
+        return super().watch_next(watch)
 
 
 class WritesToWhatItTook(fake.Stage):

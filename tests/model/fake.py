@@ -226,6 +226,87 @@ class Map(Operation):
         self.stage.model.map_discard(self.session)
 
 
+class MainContext:
+    """What iteration () calls says whether it did anything."""
+
+    default = []  # of this package there is one thread
+
+    def __init__(self):
+        self.sources = []
+
+    def push_thread_default(self):
+        self.default.append(self)
+
+    def pop_thread_default(self):
+        self.default.pop()
+
+    def iteration(self, may_block):
+        return any([source() for source in self.sources])
+
+
+class Task:
+    """A coroutine that goes on whenever the context is iterated."""
+
+    def __init__(self, coroutine):
+        self.coroutine = coroutine
+        self.ended = False
+        self.step()
+        MainContext.default[-1].sources.append(self.step)
+
+    def step(self):
+        if self.ended:
+            return False
+        try:
+            self.coroutine.send(None)
+        except StopIteration:
+            self.ended = True
+        return self.ended
+
+    def done(self):
+        return self.ended
+
+    def result(self):
+        return None
+
+
+class Pause:
+    def __await__(self):
+        yield
+
+
+class Watch(Managed):
+    def __init__(self, stage, prims, told, callback):
+        self.stage = stage
+        self.prims = prims
+        self.told = told
+        self.callback = callback
+        self.ended = False
+        if callback is not None:
+            MainContext.default[-1].sources.append(self.call)
+
+    cursor = property(lambda self: self.stage.model.cursor(self.told))
+
+    def groups(self):
+        return [self.stage.group_type(self.stage, self.prims, group) for group in self.stage.model.watch_next(self.told)]
+
+    def call(self):
+        groups = [] if self.ended else self.groups()
+        if groups:
+            self.callback(self, groups)
+        return bool(groups)
+
+    async def __anext__(self):
+        while not self.ended:
+            groups = self.groups()
+            if groups:
+                return groups
+            await Pause()
+        raise StopAsyncIteration
+
+    def cancel(self):
+        self.ended = True
+
+
 class Stage(Managed):
     model_type = model.Model
     group_type = Group
@@ -335,6 +416,12 @@ class Stage(Managed):
         start, end = ordinal_range
         return Read(self.model.read(query.prims, names, end, start), self.last_id, self, query)
 
+    def watch(self, query, attributes, callback=None):
+        status, told = self.model.watch(query.prims, [self.name(attribute) for attribute in attributes])
+        if status != model.OK:
+            raise OvstageError(status)
+        return Watch(self, query.prims, told, callback)
+
     def get_attribute_write_floor(self, attribute=None):
         return self.model.global_floor() if attribute is None else self.model.floor(self.name(attribute))
 
@@ -365,6 +452,8 @@ def package(model_type=model.Model, group_type=Group, stage_type=Stage):
     return types.SimpleNamespace(
         Stage=stage_type,
         PathDictionary=PathDictionary,
+        MainContext=MainContext,
+        glib=types.SimpleNamespace(spawn=Task),
         OrdinalRange=OrdinalRange,
         Filter=Filter,
         FilterOp=int,

@@ -17,6 +17,7 @@ from maps import Maps
 from payload import Payloads, logical_count, python_call_error
 from reads import Reads
 from terms import *
+from watches import Watches
 
 
 class Ids:
@@ -39,7 +40,7 @@ class Ids:
         return "" if number == 0 else self.texts.get(number)
 
 
-class Model(Payloads, Reads, Filters, Maps, Clones):
+class Model(Payloads, Reads, Filters, Maps, Clones, Watches):
     def __init__(self, history_depth=1, path_ids=None, token_ids=None):
         self.history_depth = history_depth
         self.default_floor = 0

@@ -7,6 +7,8 @@ The text of this file is put into the programs that reproduce a mismatch, so
 that those stand alone: it must not import anything else of the tests.
 """
 
+import time
+
 import numpy as np
 
 import ovstage
@@ -332,6 +334,90 @@ def fill(group, first, ids, known):
 def named(attributes, tokens):
     """The names of tokens, in order."""
     return sorted(tokens.get(attribute, str(attribute)) for attribute in attributes)
+
+
+def new_context():
+    """A main context, or what the package has for one."""
+    if hasattr(ovstage, "MainContext"):
+        return ovstage.MainContext()
+    from gi.repository import GLib
+
+    return GLib.MainContext.new()
+
+
+SECONDS = 0 if hasattr(ovstage, "MainContext") else 5  # that a watch may take; the model is never busy
+
+
+class Follower:
+    """A watch with a main context of its own, so that it tells when that is iterated; with a callback or asked."""
+
+    def __init__(self, stage, query, attributes, with_callback):
+        self.with_callback = with_callback
+        self.told = []
+        self.task = None
+        self.context = new_context()
+        self.context.push_thread_default()
+        try:
+            self.watch = stage.watch(query, attributes, self.changed if with_callback else None)
+        finally:
+            self.context.pop_thread_default()
+
+    def changed(self, watch, groups):
+        assert watch is self.watch, "a callback of another watch"
+        self.told.append(groups)
+
+    async def ask(self):
+        try:
+            groups = await self.watch.__anext__()
+        except StopAsyncIteration:
+            groups = None
+        self.told.append(groups)
+
+    def iterate(self):
+        while self.context.iteration(False):
+            pass
+        if self.task is not None and self.task.done():
+            self.task.result()
+            self.task = None
+
+    def take(self, expects, cursor):
+        """What each call told, and the cursor then. As threads may be busy with it, what is expected is waited for."""
+        deadline = time.monotonic() + SECONDS
+        self.context.push_thread_default()
+        try:
+            if not self.with_callback and self.task is None:
+                self.task = ovstage.glib.spawn(self.ask())
+            self.iterate()
+            while (not self.told and expects or self.watch.cursor < cursor) and time.monotonic() < deadline:
+                time.sleep(1e-4)
+                self.iterate()
+        finally:
+            self.context.pop_thread_default()
+        told, self.told = self.told, []
+        return told, self.watch.cursor
+
+    def cancel(self):
+        """Nothing is told any more; a wait ends."""
+        self.watch.cancel()
+        self.context.push_thread_default()
+        try:
+            deadline = time.monotonic() + SECONDS
+            self.iterate()
+            while self.task is not None and time.monotonic() < deadline:
+                time.sleep(1e-4)
+                self.iterate()
+        finally:
+            self.context.pop_thread_default()
+        assert self.told in ([], [None]) and self.task is None, f"a cancelled watch told {self.told}"
+        self.told = []
+
+
+def follow(stage, query, attributes, with_callback):
+    """A watch, or the code of why there is none."""
+    try:
+        return 0, Follower(stage, query, attributes, with_callback)
+    except ovstage.OvstageError as error:
+        return int(error.code), None
 
 
 class Generations:

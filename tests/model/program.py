@@ -73,7 +73,7 @@ while held_groups:
     held_groups.pop()[0].release()
 held_arrays.clear()
 pending.clear()
-group = groups = read = values = None
+group = groups = calls = read = values = None
 stage.destroy()
 expect("arrays that were handed over and are left", [b.hex() for source, b in taken if source() is not None], [])
 """
@@ -86,6 +86,7 @@ class Program:
         self.sequence = sequence
         self.oracle = ModelSide(sequence)
         self.where = ""
+        self.filtered = []  # slots of queries
         self.mapped = {}  # slot -> what ids in its map stand for, and how many are known
         self.unfetched = []  # (what must be seen, hold, where) of reads that are fetched later
 
@@ -96,7 +97,7 @@ class Program:
         out.append(f"# seed {sequence['seed']}, history depth {sequence['depth']}: {what} differs from the model.")
         out += [f"#   {line}" for line in fault.splitlines()]
         helpers = (HERE / "observe.py").read_text()
-        out += ["", "import sys", "import weakref", helpers[helpers.index("\nimport numpy") :].strip(), "", ""]
+        out += ["", "import sys", "import time", "import weakref", helpers[helpers.index("\nimport numpy") :].strip(), "", ""]
         out += [PREAMBLE.strip(), *self.setup()]
         for i, op in enumerate(sequence["ops"]):
             self.where = f"step {i}"
@@ -247,19 +248,20 @@ class Program:
         if want["status"] != 0:
             return out
         out.append(f"expect({where + ' as_of'!r}, as_of, {want['as_of']})")
-        out.append(f"expect({where + ' groups'!r}, [seen(group) for group in groups], [")
+        return out + self.groups(want, hold, where)
+
+    def groups(self, want, hold, where):
+        out = [f"expect({where + ' groups'!r}, [seen(group) for group in groups], ["]
         out += [f"    {group!r}," for group in want["groups"]]
         out.append("])")
         for i, (_, changes, placement) in enumerate(want["generations"]):
             out.append(f"expect_generation(groups[{i}], {changes}, {placement})")
         if hold == "groups":
-            out.append("held_groups += [(group, rows(group)) for group in groups]")
-        else:
-            if hold == "arrays":
-                out.append("arrays = [group.array(i) for group in groups for i in range(group.tensor_count)]")
-                out += ["held_arrays += [(values, values.tobytes()) for values in arrays]", "del arrays"]
-            out += ["for group in groups:", "    group.release()"]
-        return out
+            return [*out, "held_groups += [(group, rows(group)) for group in groups]"]
+        if hold == "arrays":
+            out.append("arrays = [group.array(i) for group in groups for i in range(group.tensor_count)]")
+            out += ["held_arrays += [(values, values.tobytes()) for values in arrays]", "del arrays"]
+        return [*out, "for group in groups:", "    group.release()"]
 
     def take_late(self):
         out = []
@@ -277,6 +279,7 @@ class Program:
         names = ", ".join(attribute_text(name, op) for name in op["attributes"])
         want = self.oracle.query({**op, "wait": True})
         name = f"filtered{op['slot']}"
+        self.filtered.append(op["slot"])
         out = [f"{name} = stage.query(tree({op['filter']!r}), [{names}])"]
         lines = [f"expect({self.where + ' status'!r}, outcome({name}), {want['status']!r})  # {told(want['status'])}"]
         if want["status"] == 0:
@@ -336,11 +339,49 @@ class Program:
     def map_discard(self, op):
         return [] if self.oracle.map_discard(op) is None else [f"map{op['slot']}.discard()"]
 
+    # Watches
+
+    def watch(self, op):
+        seen = self.oracle.watch(op)
+        if seen is None:
+            return []
+        slot, status = op["slot"], seen["status"]
+        names = ", ".join(attribute_text(name, op) for name in op["attributes"])
+        return [
+            *self.settle_operations(),
+            f"status, watch{slot} = follow(stage, {self.query_name(op)}, [{names}], {op['callback']})",
+            f"expect({self.where + ' status'!r}, status, {status})  # {told(status)}",
+        ]
+
+    def watch_take(self, op):
+        want = self.oracle.watch_take(op)
+        return [*self.settle(), *self.take_watch(op["slot"], want, op["hold"], self.where)] if want is not None else []
+
+    def settle(self):
+        return self.settle_operations() + [f"outcome(filtered{slot})" for slot in self.filtered]
+
+    def settle_operations(self):
+        return ["for operation in pending:", "    outcome(operation)"]
+
+    def take_watch(self, slot, want, hold, where):
+        calls = len(want["told"])
+        out = [
+            f"calls, cursor = watch{slot}.take({calls > 0}, {want['cursor']})",
+            f"expect({where + ' calls'!r}, len(calls), {calls})",
+            f"expect({where + ' cursor'!r}, cursor, {want['cursor']})",
+        ]
+        if calls > 0:
+            out += ["(groups,) = calls", *self.groups({**want, "groups": want["told"][0]}, hold, where)]
+        return out
+
+    def watch_cancel(self, op):
+        return [f"watch{op['slot']}.cancel()"] if self.oracle.watch_cancel(op) is not None else []
+
     # What is there
 
     def floors(self, op=None):
         want = self.oracle.floors()
-        out = ["for operation in pending:", "    outcome(operation)"]
+        out = self.settle_operations()
         out += [f"expect('global floor', stage.get_attribute_write_floor(), {want['global floor']})"]
         for name, floor in want["floors"].items():
             out.append(f"expect('floor of {name}', stage.get_attribute_write_floor({name!r}), {floor})")
@@ -357,11 +398,14 @@ class Program:
         out = [f"expect('operations', [outcome(operation) for operation in pending], {self.oracle.pending!r})"]
         for lines in self.oracle.late_queries:
             out += lines
-        out += [*self.take_late(), *self.floors(), "check_held()"]
+        out += self.take_late()
+        for slot, watch in self.oracle.watches.items():
+            out += self.take_watch(slot, self.oracle.take_watch(watch), None, f"the end, watch {slot}")
+        out += [*self.floors(), "check_held()"]
+        out += [f"watch{slot}.cancel()" for slot in self.oracle.watches]
         for slot in self.mapped:
             out += [f"for group in groups{slot}:", "    group.release()", f"map{slot}.release()"]
-        slots = [op["slot"] for op in self.sequence["ops"] if op["op"] == "query"]
-        out += [f"filtered{slot}.release()" for slot in slots]
+        out += [f"filtered{slot}.release()" for slot in self.filtered]
         if self.sequence["destroy"]:
             out += ["stage.destroy()", "check_held()"]
         return [*out, *END.strip().splitlines()]

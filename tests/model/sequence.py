@@ -77,6 +77,7 @@ PARTS = (
     "clones",
     "maps",
     "array-maps",
+    "watches",
 )
 
 # Favourite schemas: they repeat dtypes with other lanes and semantics, so that conflicts happen.
@@ -163,6 +164,7 @@ class Generator:
         self.n_ops = self.rng.randint(10, 20) if big else self.rng.randint(10, 60)
         self.n_slots = 0  # of queries
         self.n_maps = 0
+        self.n_watches = 0
         self.sequence = {
             "seed": seed,
             "depth": self.rng.choice(depths),
@@ -279,6 +281,8 @@ class Generator:
         }
         maps = self.may("maps") * self.rng.choice((0, 1))
         makers.update({self.map: 6 * maps, self.map_commit_group: 4 * maps, self.map_commit: 3 * maps, self.map_end: 3 * maps})
+        watches = self.may("watches") * self.rng.choice((0, 0, 1))
+        makers.update({self.watch: 3 * watches, self.watch_take: 7 * watches, self.watch_cancel: 1 * watches})
         while len(ops) < self.n_ops:
             (maker,) = self.rng.choices(list(makers), makers.values())
             ops.append(maker())
@@ -632,6 +636,32 @@ class Generator:
         """Mostly one of the newest."""
         return max(0, self.n_maps - 1 - self.rng.choice((0, 0, 0, 1, 2)))
 
+    # Watches
+
+    def watch(self):
+        names = self.names(self.rng.choices((0, 1, 2, 3), (2, 45, 38, 15))[0])
+        if self.may("built-ins") and self.chance(0.08):
+            names.append(self.rng.choice((*model.BUILT_INS[: 2 + self.may("children")], model.UNSUPPORTED)))
+        self.n_watches += 1
+        return {
+            "op": "watch",
+            "slot": self.n_watches - 1,
+            "list": self.which_list(),
+            "attributes": names,
+            "callback": self.chance(0.5),
+            "by_token": self.chance(0.5),
+        }
+
+    def watch_take(self):
+        hold = self.rng.choices((None, "groups", "arrays"), (70, 20, 10))[0]
+        return {"op": "watch_take", "slot": self.which_watch(), "hold": hold}
+
+    def watch_cancel(self):
+        return {"op": "watch_cancel", "slot": self.which_watch()}
+
+    def which_watch(self):
+        return self.rng.randrange(max(1, self.n_watches))
+
     # Queries
 
     def query(self):
@@ -670,7 +700,8 @@ class Generator:
             attribute = rng.choice(("usd-path", "usd-parent", "usd-children", "usd-prim-type", "usd-schemas"))
             if self.chance(0.05):
                 attribute = model.UNSUPPORTED
-        if self.chance(0.25):
+        # What is wrong with others goes by all prims of the stage, those of other threads too.
+        if self.chance(0.25) or attribute in model.BUILT_INS and self.thread is not None:
             return [model.HAS, attribute, []]
         is_array, dtype, lanes, semantic = rng.choice(self.favourites.get(attribute) or [self.built_in_schema(attribute)])
         texts = semantic in (model.STRING, *model.TOKEN_SEMANTICS, *model.PATH_SEMANTICS)

@@ -37,6 +37,7 @@ class ModelSide:
         )
         self.queries = {}  # slot -> prims
         self.maps = {}  # slot -> session
+        self.watches = {}  # slot -> watch
         self.pending = []
         self.late_reads = []
         self.late_queries = []
@@ -276,6 +277,32 @@ class ModelSide:
         self.model.map_discard(session)
         return {}
 
+    # Watches
+
+    def watch(self, op):
+        prims = self.prims(op)
+        if prims is None:
+            return None
+        status, watch = self.model.watch(prims, op["attributes"])
+        if status == model.OK:
+            self.watches[op["slot"]] = watch
+        return {"status": status}
+
+    def watch_take(self, op):
+        watch = self.watches.get(op["slot"])
+        return watch and self.take_watch(watch)
+
+    def take_watch(self, watch):
+        groups = self.model.watch_next(watch)
+        return {
+            "told": [[self.describe(group) for group in groups]] if groups else [],
+            "cursor": self.model.cursor(watch),
+            "generations": [self.generation(group) for group in groups],
+        }
+
+    def watch_cancel(self, op):
+        return {} if self.watches.pop(op["slot"], None) is not None else None
+
     # What is there
 
     def floors(self, op=None):
@@ -305,6 +332,7 @@ class ModelSide:
             "operations": self.pending,
             "queries": self.late_queries,
             "reads": self.take_late(),
+            "watches": [self.take_watch(watch) for watch in self.watches.values()],
             **self.floors(),
         }
 
@@ -338,6 +366,7 @@ class LibrarySide:
             self.paths.destroy_path_list(path_list)
         self.filtered = {}  # slot -> query
         self.maps = {}  # slot -> (map, groups, (ids, how many are known), arrays of each group)
+        self.watches = {}  # slot -> watch
         self.names = [*sequence["attributes"], sequence["unknown"]]
         self.tokens = {self.paths.intern_token(name): name for name in known_names(sequence)}
         self.pending = []
@@ -347,8 +376,11 @@ class LibrarySide:
         self.held_arrays = []  # (array, its bytes when it was fetched)
         self.taken = []  # (weak reference to an array that was handed over, its bytes then)
 
-    def step(self, op):
-        return getattr(self, op["op"])(op)
+    def step(self, op, want):
+        """@want: what the model says; where threads are busy the library may need some time for that."""
+        if op is None:
+            return self.end(want)
+        return self.watch_take(op, want) if op["op"] == "watch_take" else getattr(self, op["op"])(op)
 
     def prims(self, op):
         which = op["list"]
@@ -478,6 +510,11 @@ class LibrarySide:
             "groups": [self.describe(group) for group in groups],
             "generations": [see.generation(group) for group in groups],
         }
+        self.hold(groups, hold)
+        return seen
+
+    def hold(self, groups, hold):
+        see = self.see
         for group in groups:
             if hold == "groups":
                 self.held_groups.append((group, see.rows(group)))
@@ -486,7 +523,6 @@ class LibrarySide:
                 arrays = [group.array(i) for i in range(group.tensor_count)]
                 self.held_arrays.append((arrays, [values.tobytes() for values in arrays]))
             group.release()
-        return seen
 
     def describe(self, group):
         attribute = self.tokens.get(group.attribute, group.attribute)
@@ -560,11 +596,50 @@ class LibrarySide:
         arrays.clear()
         return {}
 
+    # Watches
+
+    def watch(self, op):
+        # What an advance seals that is still pending is told, or not: it is sealed after this, or before.
+        self.settle_operations()
+        names = [self.attribute(name, op) for name in op["attributes"]]
+        status, watch = self.see.follow(self.stage, self.prims(op), names, op["callback"])
+        if status == 0:
+            self.watches[op["slot"]] = watch
+        return {"status": status}
+
+    def watch_take(self, op, want):
+        self.settle()
+        return self.take_watch(self.watches[op["slot"]], want, op["hold"])
+
+    def take_watch(self, watch, want, hold=None):
+        told, cursor = watch.take(bool(want["told"]), want["cursor"])
+        seen = {
+            "told": [[self.describe(group) for group in groups] for groups in told],
+            "cursor": cursor,
+            "generations": [self.see.generation(group) for groups in told for group in groups],
+        }
+        for groups in told:
+            self.hold(groups, hold)
+        return seen
+
+    def watch_cancel(self, op):
+        self.watches.pop(op["slot"]).cancel()
+        return {}
+
     # What is there
 
-    def floors(self, op=None):
-        for operation in self.pending:  # floors tell what is sealed
+    def settle(self):
+        """Waits for all that was submitted, so that it can be told."""
+        self.settle_operations()
+        for query in self.late_queries:
+            self.see.outcome(query)
+
+    def settle_operations(self):
+        for operation in self.pending:
             self.see.outcome(operation)
+
+    def floors(self, op=None):
+        self.settle_operations()  # floors tell what is sealed
         return {
             "global floor": self.stage.get_attribute_write_floor(),
             "floors": {name: self.stage.get_attribute_write_floor(name) for name in self.names},
@@ -598,14 +673,17 @@ class LibrarySide:
             self.held_arrays.pop(0)
         return {}
 
-    def end(self):
+    def end(self, want):
         seen = {
             "operations": [self.see.outcome(operation) for operation in self.pending],
             "queries": [self.matched(query) for query in self.late_queries],
             "reads": self.take_late(),
+            "watches": [self.take_watch(*pair) for pair in zip(self.watches.values(), want["watches"])],
             **self.floors(),
         }
         self.held(None)
+        while self.watches:
+            self.watches.popitem()[1].cancel()
         self.late_queries.clear()
         while self.maps:
             handle, groups, *_ = self.maps.popitem()[1]

@@ -842,6 +842,84 @@ class ModelTest(unittest.TestCase):
 
     # The Python face
 
+    # Watches
+
+    def watch(self, prims, *attributes):
+        status, watch = self.model.watch(prims, list(attributes))
+        self.assertEqual(status, model.OK)
+        return watch
+
+    def told(self, watch):
+        """(attribute, ordinal, prim -> first lane or None for deleted) of each group that a watch tells next."""
+        return [
+            (
+                group.attribute,
+                group.ordinal,
+                {prim: struct.unpack_from("=i", value)[0] if group.schema else None for prim, value in group.rows},
+            )
+            for group in self.model.watch_next(watch)
+        ]
+
+    def test_watch(self):
+        self.write([P, Q], "a", 1, [1, 1])
+        self.seal(1)
+        watch = self.watch([P, R], "a", "b")
+        self.assertEqual(self.model.cursor(watch), 1)
+        self.assertEqual(self.told(watch), [])
+        self.write([P, Q, R], "a", 2, [2, 2, 2])
+        self.assertEqual(self.told(watch), [])
+        self.seal(2)
+        self.assertEqual(self.told(watch), [("a", 2, {P: 2, R: 2})])
+        self.assertEqual(self.told(watch), [])
+        # Of others it tells nothing, but knows of it.
+        self.write([Q], "a", 3, [3])
+        self.write([P], "c", 3, [3])
+        self.seal(3)
+        self.assertEqual(self.told(watch), [])
+        self.assertEqual(self.model.cursor(watch), 3)
+
+    def test_watch_tells_all_it_missed_as_one(self):
+        watch = self.watch([P, Q, R], "a", "b")
+        for ordinal in (1, 2, 3):
+            self.write([P], "a", ordinal, [ordinal])
+            self.seal(ordinal)
+        self.write([Q, R], "a", 4, [4, 4])
+        self.delete([Q], ["a"], 5)
+        self.write([P], "b", 5, [5])
+        self.seal(6)
+        self.assertEqual(self.told(watch), [("a", 4, {P: 3, R: 4}), ("b", 5, {P: 5}), ("a", 5, {Q: None})])
+        self.delete([P], [], 7)
+        self.delete([Q], [], 7)
+        self.write([P], "a", 8, [8])
+        self.seal(8)
+        self.assertEqual(self.told(watch), [("a", 8, {P: 8}), ("b", 7, {P: None})])
+
+    def test_watch_follows_each_attribute(self):
+        watch = self.watch([P], "a", "b")
+        self.write([P], "a", 5, [5])
+        self.write([P], "b", 3, [3])
+        self.seal(5, INCLUDE, ["a"])
+        self.assertEqual(self.told(watch), [("a", 5, {P: 5})])
+        self.assertEqual(self.model.cursor(watch), 0)
+        self.seal(4, INCLUDE, ["b"])
+        self.assertEqual(self.told(watch), [("b", 3, {P: 3})])
+        self.assertEqual(self.model.cursor(watch), 4)
+        # One that is made now begins where each of them is.
+        other = self.watch([P], "b", "a", "b")
+        self.write([P], "b", 5, [6])
+        self.seal(6)
+        self.assertEqual(self.told(other), [("b", 5, {P: 6})])
+        self.assertEqual(self.told(watch), [("b", 5, {P: 6})])
+
+    def test_watch_of_built_ins(self):
+        self.assertEqual(self.model.watch([P], ["usd-active"])[0], model.NOT_SUPPORTED)
+        watch = self.watch([P], "usd-path")
+        self.write([P], "a", 1, [1])
+        self.seal(2)
+        self.assertEqual(self.told(watch), [])
+        self.assertEqual(self.model.cursor(watch), 2)
+        self.assertEqual(self.model.cursor(self.watch([P])), 2)
+
     def test_call_errors(self):
         error = model.python_call_error
         self.assertEqual(error(3, 0, None, None, False), "ValueError")
