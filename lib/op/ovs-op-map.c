@@ -641,7 +641,12 @@ check_request (OvsMap *map, OvsOp *query, guint64 attribute, const OvsMapRequest
   map->attribute = (guint32) attribute;
   map->query = (OvsQuery *) ovs_op_ref (query);
   if (request->element_counts != NULL)
-    map->counts = g_memdup2 (request->element_counts, sizeof (gsize) * MAX (request->n_element_counts, 1));
+    {
+      /* Not NULL without prims either: it stands for a map of arrays. */
+      map->counts = g_new0 (gsize, MAX (request->n_element_counts, 1));
+      for (gsize i = 0; i < request->n_element_counts; i++)
+        map->counts[i] = request->element_counts[i];
+    }
   map->n_counts = request->n_element_counts;
   return !ovs_query_has_list (query) || check_counts (map, error);
 }
