@@ -14,7 +14,8 @@ case ${SANITIZE:-} in
   thread) folder=tsan runtime=libtsan.so ;;
 esac
 
-LD_LIBRARY_PATH=${OVSTAGE_CHECKS:?}/$folder/lib/.libs:$LD_LIBRARY_PATH
+OVSTAGE_BUILDDIR=${OVSTAGE_CHECKS:?}/$folder
+LD_LIBRARY_PATH=$OVSTAGE_BUILDDIR/lib/.libs:$LD_LIBRARY_PATH
 # shellcheck disable=SC2086
 LD_PRELOAD=$(${CC:-cc} -print-file-name=$runtime)
 # The interpreter keeps a lot until it ends: leaks are looked for by `make check-asan'.
@@ -23,7 +24,7 @@ UBSAN_OPTIONS=print_stacktrace=1:${UBSAN_OPTIONS:-}
 TSAN_OPTIONS=suppressions=${OVSTAGE_SRCDIR:?}/tests/tsan.supp:second_deadlock_stack=1:halt_on_error=1:${TSAN_OPTIONS:-}
 # Threads shall meet in the library, not wait for the interpreter's lock.
 OVSTAGE_DEBUG=${OVSTAGE_DEBUG:+$OVSTAGE_DEBUG,}unlock
-export OVSTAGE_DEBUG LD_LIBRARY_PATH ASAN_OPTIONS UBSAN_OPTIONS TSAN_OPTIONS
+export OVSTAGE_BUILDDIR OVSTAGE_DEBUG LD_LIBRARY_PATH ASAN_OPTIONS UBSAN_OPTIONS TSAN_OPTIONS
 
 # ThreadSanitizer cannot cope with every layout of memory.
 if setarch -R true 2>/dev/null; then

@@ -88,7 +88,10 @@ def adapted(sequence):
 
 def replay(sequence):
     """The first difference as (step, text), or None. A step past the operations is the end of the stage."""
-    sequence = adapted(sequence)
+    return replay_adapted(adapted(sequence))
+
+
+def replay_adapted(sequence):
     return compare(sequence, lambda: LibrarySide(sequence))
 
 
@@ -327,8 +330,8 @@ def tuples(shrunk):
 
 
 def watched_replay(sequence, reached):
-    ops = Watched(sequence["ops"], reached)
-    return replay({**sequence, "ops": ops})
+    sequence = adapted(sequence)
+    return replay_adapted({**sequence, "ops": Watched(sequence["ops"], reached)})
 
 
 class Watched(list):
@@ -507,16 +510,16 @@ def main():
     parser.add_argument("--self-test", action="store_true", help="broken copies of the model must be caught")
     parser.add_argument("--dump", action="store_true", help="print the sequences as JSON, one a line, and run nothing")
     args = parser.parse_args()
-    if args.face == "flat":  # it has one version, filters without OR and NOT, and no watches
+    if args.face == "flat":  # it has one version, and no watches
         args.depths = [1]
-        args.skip = sorted({*args.skip, "filters", "watches"})
+        args.skip = sorted({*args.skip, "watches"})
     if args.dump:
         for seed in range(args.seed, args.seed + args.sequences):
             print(json.dumps(sequences.generate(seed, args.depths, args.skip)))
         return 0
     if args.self_test:
         return int(self_test(args))
-    package = {"python": None, "flat": flat.package(), "model": fake.package()}
+    package = {"python": None, "flat": flat.package(args.threads), "model": fake.package()}
     return int(run(args, package[args.face]))
 
 

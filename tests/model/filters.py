@@ -34,6 +34,19 @@ class Fault(Exception):
     """A predicate that cannot be told: its code."""
 
 
+class Literal(str):
+    """A value that stands for a number where an attribute holds numbers, and for a text where it holds texts."""
+
+    def number(self):
+        """None if it spells none."""
+        for kind in (int, float):
+            try:
+                return kind(self)
+            except ValueError:
+                pass
+        return None
+
+
 class Filters:
     """The part of the model that evaluates filters.
 
@@ -113,6 +126,8 @@ class Filters:
         return [number for number in numbers if not (isinstance(number, float) and math.isnan(number))]
 
     def compares(self, operator, one, value):
+        if isinstance(value, Literal) and not isinstance(one, bytes):
+            value = value.number()
         if isinstance(value, str):
             value = value.encode()
         elif isinstance(value, float) and math.isnan(value):
@@ -155,8 +170,13 @@ class Filters:
             fits += ("path",)
         if kind not in fits:
             raise Fault(NOT_SUPPORTED)
-        if any(isinstance(value, str) == kind.startswith("number") for value in values):
+        if any(self.is_text(value, kind) == kind.startswith("number") for value in values):
             raise Fault(INVALID_ARGUMENT)
+
+    def is_text(self, value, kind):
+        if isinstance(value, Literal) and kind.startswith("number"):
+            return value.number() is None
+        return isinstance(value, str)
 
     def kind(self, schema):
         """What values of a schema are for a predicate: number, text, path; numbers, texts, paths of an array; None."""

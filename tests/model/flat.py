@@ -3,185 +3,137 @@
 
 """The flat C API in the clothes of the Python package, so that the driver can run on it.
 
-It calls the library's functions as a C program would, by ctypes, with structs of the
-documented layout. What the flat API does not tell (as_of, the value frontier) is equal to
-whatever the model says; what it cannot do is taken out of a sequence by adapt ().
+The calls are made by a C program, flat-harness.c, which reads a line for each of them and
+answers with one. There is one for each child process of the driver; threads of the driver
+have threads of it, each with a pair of pipes. What the flat API does not tell (as_of, the
+value frontier) is equal to whatever the model says; what it cannot do is taken out of a
+sequence by adapt ().
 """
 
 import copy
 import ctypes
 import os
+import queue
+import subprocess
+import threading
 import types
 
 import numpy as np
 
 import model
-from fake import Filter, Folded, OrdinalRange, OvstageError, DataType, make_dltensor
+from fake import DataType, Filter, Folded, OrdinalRange, OvstageError, make_dltensor
+from filters import Literal
 
 CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}
 KINDS = {code: kind for kind, code in CODES.items()}
-FOREVER = 2**64 - 1
 END_OF_ITERATION = 8
 OP_FAILED = 12
-
-u64, u32, size_t, pointer = ctypes.c_uint64, ctypes.c_uint32, ctypes.c_size_t, ctypes.c_void_p
-
-
-def struct(name, *fields):
-    return type(name, (ctypes.Structure,), {"_fields_": list(fields)})
+LOOKS = ("group", "groups", "paths", "texts", "tokens")  # requests that change no memory
+PROBE = "harness-probe"  # an attribute that is never written
 
 
-String = struct("String", ("ptr", ctypes.c_char_p), ("length", size_t))
-Name = struct("Name", ("token", u64), ("string", String))
-Result = struct("Result", ("status", ctypes.c_int), ("error", String))
-Enqueued = struct("Enqueued", ("status", ctypes.c_int), ("op", u64))
-Waited = struct("Waited", ("ids", ctypes.POINTER(u64)), ("n", size_t), ("lowest", u64))
-Sync = struct("Sync", ("stream", size_t), ("event", size_t))
-Device = struct("Device", ("type", ctypes.c_int), ("id", ctypes.c_int32))
-DType = struct("DType", ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16))
-Tensor = struct(
-    "Tensor",
-    ("data", pointer),
-    ("device", Device),
-    ("ndim", ctypes.c_int32),
-    ("dtype", DType),
-    ("shape", ctypes.POINTER(ctypes.c_int64)),
-    ("strides", ctypes.POINTER(ctypes.c_int64)),
-    ("byte_offset", u64),
-)
-Deleter = ctypes.CFUNCTYPE(None, pointer)
-Managed = struct(
-    "Managed",
-    ("major", u32),
-    ("minor", u32),
-    ("context", pointer),
-    ("deleter", Deleter),
-    ("flags", u64),
-    ("tensor", Tensor),
-)
-Data = struct(
-    "Data",
-    ("tensors", ctypes.POINTER(Tensor)),
-    ("tensor_count", u32),
-    ("count", u32),
-    ("index_map", ctypes.POINTER(u32)),
-    ("mask", ctypes.POINTER(u64)),
-    ("sync", Sync),
-)
-WriteData = struct(
-    "WriteData",
-    ("tensors", ctypes.POINTER(Tensor)),
-    ("managed", ctypes.POINTER(ctypes.POINTER(Managed))),
-    ("tensor_count", u32),
-    ("count", u32),
-    ("index_map", ctypes.POINTER(u32)),
-    ("mask", ctypes.POINTER(u64)),
-    ("sync", Sync),
-    ("semantic", ctypes.c_int),
-    ("is_array", ctypes.c_bool),
-)
-AttributeWrite = struct("AttributeWrite", ("attribute", Name), ("data", WriteData))
-Prims = struct("Prims", ("list", u64), ("offset", u32), ("count", u32), ("index_map", ctypes.POINTER(u32)))
-Meta = struct("Meta", ("floor", u64), ("generation", u64))
-ReadGroup = struct(
-    "ReadGroup",
-    ("id", u64),
-    ("attribute", u64),
-    ("ordinal", u64),
-    ("is_delete", ctypes.c_bool),
-    ("is_array", ctypes.c_bool),
-    ("semantic", ctypes.c_int),
-    ("prims", Prims),
-    ("data", Data),
-    ("meta", Meta),
-)
-MapGroup = struct("MapGroup", ("prims", Prims), ("data", Data), ("meta", Meta))
-MapDesc = struct("MapDesc", ("attribute", Name), ("dtype", DType), ("semantic", ctypes.c_int), ("mode", ctypes.c_int))
-Range = struct("Range", ("start", u64), ("end", u64), ("has_start", ctypes.c_bool))
-FloorDesc = struct(
-    "FloorDesc", ("ordinal", u64), ("scope", ctypes.c_int), ("attributes", ctypes.POINTER(u64)), ("n", size_t)
-)
-
-SIGNATURES = {
-    "ovstage_create_instance": (ctypes.c_int, pointer, ctypes.POINTER(pointer)),
-    "ovstage_destroy_instance": (None, pointer),
-    "ovstage_get_path_dictionary": (pointer, pointer),
-    "ovstage_wait_op": (ctypes.c_int, pointer, u64, u64, ctypes.POINTER(Waited)),
-    "ovstage_release_op": (ctypes.c_int, pointer, u64),
-    "ovstage_advance_write_floor": (Enqueued, pointer, ctypes.POINTER(FloorDesc)),
-    "ovstage_get_attribute_write_floor": (Enqueued, pointer, Name, ctypes.POINTER(u64)),
-    "ovstage_fetch_ordinal": (ctypes.c_int, pointer, u64, u64, ctypes.POINTER(u64)),
-    "ovstage_release_ordinal_query": (Enqueued, pointer, u64),
-    "ovstage_query_from_path_list": (ctypes.c_int, pointer, u64, ctypes.POINTER(u64)),
-    "ovstage_release_query": (Enqueued, pointer, u64),
-    "ovstage_write_attribute": (Enqueued, pointer, u64, Name, u64, WriteData, ctypes.c_int),
-    "ovstage_write_attributes": (
-        Enqueued, pointer, u64, ctypes.POINTER(AttributeWrite), size_t, u64, ctypes.c_int
-    ),
-    "ovstage_delete_attributes": (Enqueued, pointer, u64, ctypes.POINTER(Name), size_t, u64),
-    "ovstage_clone": (Enqueued, pointer, String, ctypes.POINTER(String), size_t, u64),
-    "ovstage_map_attribute": (
-        Enqueued, pointer, u64, ctypes.POINTER(MapDesc), u64, ctypes.POINTER(size_t), size_t, ctypes.POINTER(u64)
-    ),
-    "ovstage_fetch_map_next": (ctypes.c_int, pointer, u64, u64, ctypes.POINTER(MapGroup)),
-    "ovstage_unmap_group": (Enqueued, pointer, u64, ctypes.POINTER(MapGroup), Sync),
-    "ovstage_unmap_attribute": (Enqueued, pointer, u64, Sync),
-    "ovstage_discard_map": (Enqueued, pointer, u64),
-    "ovstage_read_attributes": (Enqueued, pointer, u64, ctypes.POINTER(u64), size_t, Range, ctypes.POINTER(u64)),
-    "ovstage_fetch_read_next": (ctypes.c_int, pointer, u64, u64, ctypes.POINTER(ReadGroup)),
-    "ovstage_release_group": (ctypes.c_int, pointer, ctypes.POINTER(ReadGroup)),
-    "ovstage_release_read": (Enqueued, pointer, u64),
-    "path_dictionary_create_tokens_from_strings": (
-        Result, pointer, ctypes.POINTER(String), size_t, ctypes.POINTER(u64)
-    ),
-    "path_dictionary_get_strings_from_tokens": (Result, pointer, ctypes.POINTER(u64), size_t, ctypes.POINTER(String)),
-    "path_dictionary_create_paths_from_strings": (
-        Result, pointer, ctypes.POINTER(String), size_t, ctypes.POINTER(u64)
-    ),
-    "path_dictionary_get_tokens_from_paths": (
-        Result, pointer, ctypes.POINTER(u64), size_t, ctypes.POINTER(u64), size_t,
-        ctypes.POINTER(ctypes.POINTER(u64)), ctypes.POINTER(size_t), ctypes.POINTER(size_t),
-    ),
-    "path_dictionary_create_path_list_from_strings": (
-        Result, pointer, ctypes.POINTER(String), size_t, ctypes.POINTER(u64)
-    ),
-    "path_dictionary_release_path_list_reference": (Result, pointer, u64),
-    "path_dictionary_get_num_paths_from_path_list": (Result, pointer, u64, ctypes.POINTER(size_t)),
-    "path_dictionary_get_paths_from_path_list": (
-        Result, pointer, u64, size_t, size_t, ctypes.POINTER(u64), ctypes.POINTER(size_t)
-    ),
-}
+def program():
+    return os.path.join(os.environ.get("OVSTAGE_BUILDDIR", "."), "tests", "model", "flat-harness")
 
 
-def load():
-    library = ctypes.CDLL(os.environ.get("OVSTAGE_LIBRARY", "libovstage.so.0"))
-    functions = {}
-    for name, (result, *arguments) in SIGNATURES.items():
-        function = getattr(library, name)
-        function.restype = result
-        function.argtypes = arguments
-        functions[name.removeprefix("ovstage_")] = function
-    return types.SimpleNamespace(**functions)
+class Harness:
+    """The C program. If it dies, so does this process, of the same."""
+
+    def __init__(self, n_threads):
+        theirs, self.free = [], queue.SimpleQueue()
+        for _ in range(n_threads):
+            (their_in, out), (in_, their_out) = os.pipe(), os.pipe()
+            theirs += [their_in, their_out]
+            self.free.put((os.fdopen(in_, "rb"), os.fdopen(out, "wb")))
+        arguments = [program(), *map(str, theirs)]
+        self.process = subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, pass_fds=theirs)
+        for number in theirs:
+            os.close(number)
+        self.owner = threading.get_ident()
+        self.local = threading.local()
+        self.changes = 0
+
+    def lane(self):
+        if threading.get_ident() == self.owner:
+            return self.process.stdout, self.process.stdin
+        if not hasattr(self.local, "lane"):
+            self.local.lane = Lane(self.free)
+        return self.local.lane.pipes
+
+    def ask(self, name, *words):
+        """The words of the answer; numbers are told as such, None as a dash, bytes and texts in hexadecimal."""
+        if name not in LOOKS:
+            self.changes += 1
+        answer, request = self.lane()
+        try:
+            request.write(" ".join([name, *map(spell, words)]).encode() + b"\n")
+            request.flush()
+            line = answer.readline()
+        except BrokenPipeError:
+            line = b""
+        if not line.endswith(b"\n"):
+            self.died()
+        told = line.decode()
+        if told.startswith("!"):
+            raise AssertionError(told[2:-1])
+        return Words(told.split())
+
+    def died(self):
+        status = self.process.wait()
+        if status < 0:
+            os.kill(os.getpid(), -status)
+        os._exit(status or 1)
 
 
-lib = None
+class Lane:
+    """A pair of pipes, for as long as its thread lives."""
+
+    def __init__(self, free):
+        self.free = free
+        self.pipes = free.get()
+
+    def __del__(self):
+        self.free.put(self.pipes)
 
 
-def string(text):
-    data = text.encode()
-    return String(data, len(data))
+def spell(word):
+    if word is None:
+        return "-"
+    if isinstance(word, str):
+        word = word.encode()
+    return "." + word.hex() if isinstance(word, bytes) else str(int(word))
 
 
-def strings(texts):
-    return (String * len(texts))(*map(string, texts))
+class Words:
+    def __init__(self, words):
+        self.left = iter(words)
+
+    def number(self):
+        return int(next(self.left))
+
+    def numbers(self):
+        return [self.number() for _ in range(self.number())]
+
+    def bytes(self):
+        return bytes.fromhex(next(self.left)[1:])
+
+    def texts(self):
+        return [self.bytes().decode() for _ in range(self.number())]
+
+    def optional(self, read):
+        """What @read takes, or None for a dash; it begins with how many there are."""
+        first = next(self.left)
+        return None if first == "-" else [read() for _ in range(int(first))]
 
 
-def ids(values):
-    return (u64 * len(values))(*values)
+harness = None
+threads = 0  # of the driver, besides the first
 
 
-def check(result):
-    assert result.status == 0, result.error.ptr
+def ask(name, *words):
+    global harness
+    harness = harness or Harness(threads)
+    return harness.ask(name, *words)
 
 
 class Anything:
@@ -208,101 +160,135 @@ class Closing:
 
 
 class Operation(Closing):
-    def __init__(self, stage, enqueued, keep=None):
+    def __init__(self, stage, told):
         self.stage = stage
-        self.op_id = enqueued.op
-        self.status = enqueued.status
-        self.keep = keep  # memory that stays the caller's until it is done
-        assert (self.status == 0) == (self.op_id != 0), f"status {self.status}, id {self.op_id}"
+        self.status = told.number()
+        self.op_id = told.number()
+        self.done = False
 
     ok = property(lambda self: self.status == 0)
 
-    def wait(self, timeout=FOREVER):
-        if self.op_id != 0 and self.keep is not False:
-            waited = Waited()
-            status = lib.wait_op(self.stage.pointer, self.op_id, timeout, waited)
-            assert status == 0, f"wait_op() gave {status}"
-            self.stage.failed.update(waited.ids[i] for i in range(waited.n))
+    def wait(self):
+        if self.op_id != 0 and not self.done:
+            failed = self.op_id in self.stage.failed
+            self.stage.failed.update(ask("wait", self.stage.at, self.op_id, failed).numbers())
             if self.op_id in self.stage.failed:
                 self.status, self.op_id = OP_FAILED, 0
-            else:
-                assert lib.release_op(self.stage.pointer, self.op_id) == 0
-            self.keep = False
+            self.done = True
         if self.status != 0:
             raise OvstageError(self.status)
 
 
-class Query(Closing):
+class ListQuery(Closing):
     def __init__(self, stage, path_list):
         self.stage = stage
-        self.handle = u64()
-        assert lib.query_from_path_list(stage.pointer, path_list, self.handle) == 0
-        n = size_t()
-        check(lib.path_dictionary_get_num_paths_from_path_list(stage.dictionary, path_list, n))
-        self.prim_count = n.value
+        told = ask("query-list", stage.at, path_list)
+        self.handle = told.number()
+        self.prim_count = told.number()
 
     def release(self):
-        assert lib.release_query(self.stage.pointer, self.handle).status == 0
+        ask("release-query", self.stage.at, self.handle)
 
 
-def view(tensor, writable):
-    """The elements of a tensor, flat."""
-    n = tensor.dtype.lanes
-    for i in range(tensor.ndim):
-        n *= tensor.shape[i]
-    dtype = np.dtype("?" if tensor.dtype.code == CODES["b"] else f"{KINDS[tensor.dtype.code]}{tensor.dtype.bits // 8}")
-    if n == 0:
-        values = np.empty(0, dtype)
-    else:
-        memory = (ctypes.c_char * (n * dtype.itemsize)).from_address(tensor.data + tensor.byte_offset)
-        values = np.frombuffer(memory, dtype)
-    values.flags.writeable = writable
-    return values
+class FilterQuery(Operation):
+    def __init__(self, stage, told):
+        super().__init__(stage, told)
+        self.handle = told.number()
+        self.found = None
+
+    def wait(self):
+        if self.status == 0 and self.found is None:
+            told = ask("matched", self.stage.at, self.handle, self.stage.probe)
+            self.status = told.number()
+            if self.status != 0:
+                self.op_id = 0
+            else:
+                self.found = told.number()
+                self.attributes = told.numbers()
+                paths = told.optional(lambda: told.bytes().decode())
+                self.path_list = Untold(self.found) if paths is None else paths
+        super().wait()
+
+    @property
+    def prim_count(self):
+        self.wait()
+        return self.found
+
+    def release(self):
+        if self.handle != 0:
+            ask("release-query", self.stage.at, self.handle)
+
+
+class Untold(list):
+    """Some prims, where there can be no map any more that would tell which."""
+
+    def __init__(self, n):
+        super().__init__([None] * n)
+
+    def __eq__(self, other):
+        return len(self) == len(other)
+
+    __hash__ = None
 
 
 class Parts:
     """What groups of reads and of maps have in common."""
 
-    def __init__(self, stage, told):
-        self.stage = stage
-        self.told = told
-        prims, data = told.prims, told.data
-        self.prim_list = prims.list
-        self.prim_count = prims.count
-        self.prim_offset = prims.offset
-        self.has_prim_index_map = bool(prims.index_map)
-        self.tensor_count = data.tensor_count
-        self.prim_indices = [self.prim_index(i) for i in range(prims.count)]
-        self.has_data_index_map = bool(data.index_map)
-        if data.tensor_count > 0:
-            dtype = data.tensors[0].dtype
-            self.data_type = DataType(dtype.code, dtype.bits, dtype.lanes)
+    def take_prims(self, told):
+        self.prim_list = told.number()
+        self.prim_offset = told.number()
+        self.prim_count = told.number()
+        index_map = told.optional(told.number)
+        self.has_prim_index_map = index_map is not None
+        self.prim_indices = index_map or list(range(self.prim_offset, self.prim_offset + self.prim_count))
+
+    def take_data(self, told):
+        """The data map, and the elements of each tensor, flat."""
+        self.logical_count = told.number()
+        index_map = told.optional(told.number)
+        self.has_data_index_map = index_map is not None
+        self.data_rows = list(range(self.logical_count)) if index_map is None else index_map
+        self.tensor_count = told.number()
+        self.arrays = []
+        for _ in range(self.tensor_count):
+            self.data_type = DataType(told.number(), told.number(), told.number())
+            self.rows = told.number()
+            code, bits, _ = self.data_type
+            kind = "?" if code == CODES["b"] else f"{KINDS[code]}{bits // 8}"
+            self.arrays.append(np.frombuffer(told.bytes(), kind))
 
     def prim_index(self, i):
-        prims = self.told.prims
-        return prims.index_map[i] if prims.index_map else prims.offset + i
+        return self.prim_indices[i]
 
 
 class Group(Parts):
     def __init__(self, stage, told):
-        super().__init__(stage, told)
-        self.attribute = told.attribute
-        self.is_delete = told.is_delete
-        self.is_array = told.is_array
-        self.ordinal = told.ordinal
-        self.semantic = told.semantic
-        self.layout_generation = told.meta.generation
+        self.stage = stage
+        self.at = told.number()
+        self.take(told)
+
+    def take(self, told):
+        self.as_of_change = harness.changes
+        self.attribute = told.number()
+        self.ordinal = told.number()
+        self.is_delete = told.number() != 0
+        self.is_array = told.number() != 0
+        self.semantic = told.number()
+        self.layout_generation = told.number()
+        self.take_prims(told)
+        self.take_data(told)
         self.data_count = 0
-        if not told.is_delete:
-            self.data_count = self.tensor_count if told.is_array else told.data.tensors[0].shape[0]
-            assert told.data.count == self.prim_count
-            self.data_rows = [self.data_row_index(i) for i in range(self.prim_count)]
+        if not self.is_delete:
+            self.data_count = self.tensor_count if self.is_array else self.rows
+            assert self.logical_count == self.prim_count, f"{self.logical_count} values for {self.prim_count} prims"
 
     def data_row_index(self, i):
-        return self.told.data.index_map[i] if self.told.data.index_map else i
+        return self.data_rows[i]
 
     def array(self, i):
-        return view(self.told.data.tensors[i], False)
+        if self.as_of_change != harness.changes:  # it may have changed with something else
+            self.take(ask("group", self.at))
+        return self.arrays[i]
 
     @property
     def values(self):
@@ -325,43 +311,54 @@ class Group(Parts):
         raise OvstageError(model.INVALID_ARGUMENT)
 
     def release(self):
-        assert lib.release_group(self.stage.pointer, self.told) == 0
-        again = lib.release_group(self.stage.pointer, self.told)
-        assert again == model.INVALID_HANDLE, f"a group released twice: {again}"
+        ask("release-group", self.stage.at, self.at)
 
 
 class Read(Operation):
-    def __init__(self, stage, enqueued, handle):
-        super().__init__(stage, enqueued)
-        self.handle = handle
+    def __init__(self, stage, told):
+        super().__init__(stage, told)
+        self.handle = told.number()
+        self.groups = None
         self.as_of = Anything()
 
-    def fetch_next(self, timeout=FOREVER):
+    def fetch_next(self):
         if self.status != 0:
             raise OvstageError(self.status)
-        told = ReadGroup()
-        status = lib.fetch_read_next(self.stage.pointer, self.handle, timeout, told)
-        if status == END_OF_ITERATION:
-            return None
-        if status != 0:
-            raise OvstageError(status)
-        return Group(self.stage, told)
+        if self.groups is None:
+            told = ask("groups", self.stage.at, self.handle)
+            self.groups = []
+            while (status := told.number()) == 0:
+                self.groups.append(Group(self.stage, told))
+            if status != END_OF_ITERATION:
+                raise OvstageError(status)
+        return self.groups.pop(0) if self.groups else None
 
     def release(self):
-        if self.handle.value != 0:
-            assert lib.release_read(self.stage.pointer, self.handle).status == 0
-            self.handle = u64()
+        if self.handle != 0:
+            ask("release-read", self.stage.at, self.handle)
+            self.handle = 0
 
 
 class Piece(Parts):
-    def __init__(self, stage, told):
-        super().__init__(stage, told)
-        self.arrays = [view(told.data.tensors[i], True) for i in range(self.tensor_count)]
+    """Memory of a map. What is written here is written there before the commit."""
+
+    def __init__(self, told, is_array):
+        self.at = told.number()
+        self.is_array = is_array
+        self.take_prims(told)
+        self.take_data(told)
+        self.arrays = [values.copy() for values in self.arrays]
+        self.committed = False
 
     def array(self, i):
         return self.arrays[i]
 
+    def fill(self):
+        if not self.committed:
+            ask("fill", self.at, *(values.tobytes() for values in self.arrays))
+
     def retire(self):
+        self.committed = True
         for values in self.arrays:
             values.flags.writeable = False
 
@@ -370,96 +367,105 @@ class Piece(Parts):
 
 
 class Map(Operation):
-    def __init__(self, stage, enqueued, handle, is_array):
-        super().__init__(stage, enqueued)
-        self.handle = handle
+    def __init__(self, stage, told, is_array):
+        super().__init__(stage, told)
+        self.handle = told.number()
         self.is_array = is_array
         self.pieces = []
+        self.left = None
 
-    def fetch_next(self, timeout=FOREVER):
-        told = MapGroup()
-        status = lib.fetch_map_next(self.stage.pointer, self.handle, timeout, told)
-        if status == END_OF_ITERATION:
-            return None
-        if status != 0:
-            raise OvstageError(status)
-        piece = Piece(self.stage, told)
-        piece.is_array = self.is_array
-        self.pieces.append(piece)
-        return piece
+    def fetch_next(self):
+        if self.left is None:
+            told = ask("pieces", self.stage.at, self.handle)
+            while (status := told.number()) == 0:
+                self.pieces.append(Piece(told, self.is_array))
+            if status != END_OF_ITERATION:
+                raise OvstageError(status)
+            self.left = list(self.pieces)
+        return self.left.pop(0) if self.left else None
 
     def end(self):
         for piece in self.pieces:
             piece.retire()
-        self.handle = u64()
+        self.handle = 0
 
     def discard(self):
-        if self.handle.value != 0:
-            assert lib.discard_map(self.stage.pointer, self.handle).status == 0
+        if self.handle != 0:
+            ask("discard", self.stage.at, self.handle)
         self.end()
 
     release = discard
 
 
-class Stage(Closing):
-    handed_over = {}  # address -> what is handed over, until the deleter runs
+def bounds(source):
+    """Where the memory of an array begins, and how many bytes it has."""
+    first = source.__array_interface__["data"][0]
+    if source.size == 0:
+        return first, 0
+    low = high = first
+    for n, step in zip(source.shape, source.strides):
+        low += min(0, (n - 1) * step)
+        high += max(0, (n - 1) * step)
+    return low, high + source.itemsize - low
 
+
+
+
+def tensor(source):
+    """An array as the harness takes it."""
+    lanes, shape = 1, None
+    if isinstance(source, Folded):
+        source, lanes = source
+        shape = source.shape[:-1] or (1,)
+        source = np.ascontiguousarray(source) if source.ndim > 1 else source
+    shape = source.shape if shape is None else shape
+    itemsize = source.dtype.itemsize
+    steps = [step // itemsize // lanes for step in source.strides[: len(shape)]]
+    if lanes > 1 and source.ndim == 1:
+        steps = [1]
+    low, size = bounds(source)
+    offset = source.__array_interface__["data"][0] - low
+    dtype = (CODES[source.dtype.kind], itemsize * 8, lanes)
+    return [*dtype, len(shape), *shape, *steps, low % 16, offset, ctypes.string_at(low, size)]
+
+
+class Stage(Closing):
     def __init__(self, name=None, *, history_depth=1):
-        global lib
-        lib = lib or load()
         assert history_depth == 1, "an instance keeps one version"
-        self.pointer = pointer()
-        assert lib.create_instance(None, self.pointer) == 0
-        self.dictionary = lib.get_path_dictionary(self.pointer)
+        self.at = ask("create").number()
+        self.probe = PathDictionary(self).intern_token(PROBE)
         self.failed = set()
+        self.handed_over = []
 
     def release(self):
-        if self.pointer is not None:
-            lib.destroy_instance(self.pointer)
-        self.pointer = None
+        if self.at != 0:
+            left = ask("destroy", self.at).number()
+            assert left == 0, f"{left} tensors that were handed over are left"
+            self.handed_over.clear()
+        self.at = 0
 
     gobject = types.SimpleNamespace(get_value_frontier=Anything)
-
-    def name(self, attribute):
-        if isinstance(attribute, str):
-            return Name(0, string(attribute))
-        return Name(attribute, String(None, 0))
 
     def token(self, attribute):
         return PathDictionary(self).intern_token(attribute) if isinstance(attribute, str) else attribute
 
+    def tokens(self, attributes):
+        return [len(attributes), *map(self.token, attributes)]
+
     def query_from_path_list(self, path_list):
-        return Query(self, path_list)
+        return ListQuery(self, path_list)
 
-    def tensor(self, source, keep):
-        lanes, shape = 1, None
-        if isinstance(source, Folded):
-            source, lanes = source
-            shape = source.shape[:-1] or (1,)
-            source = np.ascontiguousarray(source) if source.ndim > 1 else source
-        shape = source.shape if shape is None else shape
-        itemsize = source.dtype.itemsize
-        strides = [step // itemsize // lanes for step in source.strides[: len(shape)]] if lanes > 1 else [
-            step // itemsize for step in source.strides
-        ]
-        if lanes > 1 and source.ndim == 1:
-            strides = [1]
-        dims = (ctypes.c_int64 * len(shape))(*shape)
-        steps = (ctypes.c_int64 * len(shape))(*strides)
-        keep += [source, dims, steps]
-        dtype = DType(CODES[source.dtype.kind], itemsize * 8, lanes)
-        data = source.__array_interface__["data"][0]
-        return Tensor(data, Device(1, 0), len(shape), dtype, dims, steps, 0)
-
-    def managed(self, source):
-        """A tensor that owns its source, and forgets it when it is let go of."""
-        keep = []
-        made = Managed(1, 0, None, forget, 0, self.tensor(source, keep))
-        self.handed_over[ctypes.addressof(made)] = (made, keep)
-        return ctypes.pointer(made)
+    def query(self, filter, attributes=()):
+        predicates = flattened([filter.tree])
+        words = [len(predicates)]
+        for operator, attribute, values in predicates:
+            words += ["" if attribute is None else attribute, operator, len(values), *values]
+        return FilterQuery(self, ask("query", self.at, *self.tokens(attributes), *words))
 
     def selection(self, query, index_map=None, mask=None, count=None, **more):
         """Index map, bits of the mask and count; a ValueError where the package has one."""
+        if index_map is None and mask is None and count is None:
+            return None, None, None  # without a look at how many prims there are, so that the query may be pending
         words = mask is not None and np.asarray(mask).dtype == np.uint64
         bits = None
         if mask is not None:
@@ -469,12 +475,11 @@ class Stage(Closing):
             index_map = [int(row) for row in index_map]
         if model.python_call_error(query.prim_count, count, index_map, bits, words) is not None:
             raise ValueError("as the package says")
-        return index_map, bits, count
+        count = model.logical_count(query.prim_count, count, index_map)
+        return index_map, bits if count > 0 else None, count  # no mask goes with a count of 0, which is that of all prims
 
-    def data(self, query, tensors, keep, *, is_array, semantic=0, transfer=False, **more):
+    def data(self, query, tensors, *, is_array, semantic=0, transfer=False, **more):
         index_map, bits, count = self.selection(query, **more)
-        if index_map is not None or bits is not None:
-            count = model.logical_count(query.prim_count, count, index_map)
         sources = []
         for source in tensors if isinstance(tensors, list) else [tensors]:
             if isinstance(source, str):
@@ -482,148 +487,114 @@ class Stage(Closing):
                 semantic = semantic or model.STRING
             sources.append(source)
         if transfer:
-            made = [self.managed(source) for source in sources]
-            given = (ctypes.POINTER(Managed) * len(made))(*made)
-            data = WriteData(managed=given)
+            self.handed_over += sources
+        words = [semantic, is_array, count or 0]
+        words += [None] if index_map is None else [len(index_map), *index_map]
+        if bits is None:
+            words.append(None)
         else:
-            given = (Tensor * len(sources))(*(self.tensor(source, keep) for source in sources))
-            data = WriteData(tensors=given)
-        data.tensor_count = len(sources)
-        data.count = count or 0
-        data.semantic = int(semantic)
-        data.is_array = is_array
-        if index_map is not None:
-            data.index_map = (u32 * len(index_map))(*index_map)
-        if bits is not None:
             whole = bits + [0] * (-len(bits) % 64)
-            data.mask = ids([sum(bit << i for i, bit in enumerate(whole[at : at + 64])) for at in range(0, len(whole), 64)])
-        keep += [given, data.index_map, data.mask]
-        return data
+            mask = [sum(bit << i for i, bit in enumerate(whole[at : at + 64])) for at in range(0, len(whole), 64)]
+            words += [len(mask), *mask]
+        words += [transfer, len(sources)]
+        for source in sources:
+            words += tensor(source)
+        return words
 
     def write_attribute(self, query, attribute, ordinal, tensors, *, prim_mode=0, **more):
-        keep = []
-        data = self.data(query, tensors, keep, **more)
-        name = self.name(attribute)
-        done = lib.write_attribute(self.pointer, query.handle, name, ordinal, data, int(prim_mode))
-        return Operation(self, done, keep)
+        data = self.data(query, tensors, **more)
+        return Operation(self, ask("write", self.at, query.handle, attribute, ordinal, prim_mode, *data))
 
     def write_attributes(self, query, writes, ordinal, *, prim_mode=0):
-        keep = []
-        given = []
         for write in writes:  # before anything is handed over
             self.selection(query, **vars(write))
+        words = []
         for write in writes:
             more = dict(vars(write))
-            name = self.name(more.pop("attribute"))
-            given.append(AttributeWrite(name, self.data(query, more.pop("tensors"), keep, **more)))
-        entries = (AttributeWrite * len(given))(*given)
-        done = lib.write_attributes(self.pointer, query.handle, entries, len(given), ordinal, int(prim_mode))
-        return Operation(self, done, keep + given)
+            words += [more.pop("attribute"), *self.data(query, more.pop("tensors"), **more)]
+        return Operation(self, ask("batch", self.at, query.handle, ordinal, prim_mode, len(writes), *words))
 
     def delete_attributes(self, query, attributes, ordinal):
-        names = (Name * len(attributes))(*map(self.name, attributes))
-        return Operation(self, lib.delete_attributes(self.pointer, query.handle, names, len(names), ordinal))
+        return Operation(self, ask("delete", self.at, query.handle, ordinal, len(attributes), *attributes))
 
     def advance_write_floor(self, ordinal, *, scope=0, attributes=()):
-        tokens = ids([self.token(attribute) for attribute in attributes])
-        desc = FloorDesc(ordinal, int(scope), tokens, len(tokens))
-        return Operation(self, lib.advance_write_floor(self.pointer, desc))
+        return Operation(self, ask("seal", self.at, ordinal, scope, *self.tokens(attributes)))
 
     def clone_async(self, source, targets, ordinal):
-        texts = strings(targets)
-        return Operation(self, lib.clone(self.pointer, string(source), texts, len(texts), ordinal))
+        return Operation(self, ask("clone", self.at, ordinal, source, len(targets), *targets))
 
     def map_attribute(
         self, query, attribute, ordinal, *, dtype=None, semantic=0, prim_mode=0, element_sizes=None, initialize=False
     ):
-        desc = MapDesc(self.name(attribute), DType(*(dtype or (0, 0, 0))), int(semantic), int(prim_mode))
-        handle = u64()
-        sizes = None if element_sizes is None else (size_t * max(1, len(element_sizes)))(*element_sizes)
-        n = len(element_sizes or ())
-        done = lib.map_attribute(self.pointer, query.handle, desc, ordinal, sizes, n, handle)
-        return Map(self, done, handle, element_sizes is not None)
+        sizes = [None] if element_sizes is None else [len(element_sizes), *element_sizes]
+        words = [attribute, ordinal, *(dtype or (0, 0, 0)), semantic, prim_mode, *sizes]
+        return Map(self, ask("map", self.at, query.handle, *words), element_sizes is not None)
 
     def unmap_group(self, mapping, piece):
-        done = Operation(self, lib.unmap_group(self.pointer, mapping.handle, piece.told, Sync(0, 0)))
+        piece.fill()
+        done = Operation(self, ask("commit-piece", self.at, mapping.handle, piece.at))
         piece.retire()
         return done
 
     def unmap_attribute(self, mapping):
-        done = Operation(self, lib.unmap_attribute(self.pointer, mapping.handle, Sync(0, 0)))
+        for piece in mapping.pieces:
+            piece.fill()
+        done = Operation(self, ask("commit", self.at, mapping.handle))
         mapping.end()
         return done
 
     def read_attributes(self, query, attributes, ordinal_range):
-        tokens = ids([self.token(attribute) for attribute in attributes])
         start, end = ordinal_range
-        handle = u64()
-        range_ = Range(start or 0, end, start is not None)
-        done = lib.read_attributes(self.pointer, query.handle, tokens, len(tokens), range_, handle)
-        return Read(self, done, handle)
+        return Read(self, ask("read", self.at, query.handle, start, end, *self.tokens(attributes)))
 
     def get_attribute_write_floor(self, attribute=None):
-        handle, ordinal = u64(), u64()
-        name = self.name("" if attribute is None else attribute)
-        assert lib.get_attribute_write_floor(self.pointer, name, handle).status == 0
-        assert lib.fetch_ordinal(self.pointer, handle, FOREVER, ordinal) == 0
-        assert lib.release_ordinal_query(self.pointer, handle).status == 0
-        return ordinal.value
-
-
-@Deleter
-def forget(address):
-    Stage.handed_over.pop(address)
+        return ask("floor", self.at, "" if attribute is None else attribute).number()
 
 
 class PathDictionary(Closing):
     def __init__(self, stage):
-        self.dictionary = stage.dictionary
-
-    def one(self, create, text):
-        made = u64()
-        check(create(self.dictionary, strings([text]), 1, made))
-        return made.value
+        self.stage = stage
 
     def intern_token(self, text):
-        return self.one(lib.path_dictionary_create_tokens_from_strings, text)
+        return ask("tokens", self.stage.at, 1, text).number()
 
     def intern_path(self, text):
-        return self.one(lib.path_dictionary_create_paths_from_strings, text)
+        return ask("paths", self.stage.at, 1, text).number()
 
     def create_path_list_from_strings(self, texts):
-        made = u64()
-        check(lib.path_dictionary_create_path_list_from_strings(self.dictionary, strings(texts), len(texts), made))
-        return made.value
+        return ask("list", self.stage.at, len(texts), *texts).number()
 
     def destroy_path_list(self, path_list):
-        check(lib.path_dictionary_release_path_list_reference(self.dictionary, path_list))
+        ask("release-list", self.stage.at, path_list)
 
     def get_path_strings(self, path_list):
-        n = size_t()
-        check(lib.path_dictionary_get_num_paths_from_path_list(self.dictionary, path_list, n))
-        paths = (u64 * n.value)()
-        check(lib.path_dictionary_get_paths_from_path_list(self.dictionary, path_list, 0, n, paths, n))
-        return [self.text(path) for path in paths]
+        return path_list if isinstance(path_list, list) else ask("texts", self.stage.at, path_list).texts()
 
-    def text(self, path):
-        tokens, n_tokens, done = ctypes.POINTER(u64)(), size_t(), size_t()
-        buffer = (u64 * 64)()
-        check(
-            lib.path_dictionary_get_tokens_from_paths(
-                self.dictionary, ids([path]), 1, buffer, len(buffer), tokens, n_tokens, done
-            )
-        )
-        assert done.value == 1
-        names = (String * max(1, n_tokens.value))()
-        check(lib.path_dictionary_get_strings_from_tokens(self.dictionary, buffer, n_tokens.value, names))
-        return "/" + "/".join(names[i].ptr.decode() for i in range(n_tokens.value))
+
+def flattened(trees):
+    """The predicates of filters that must all match."""
+    return [part for tree in trees for part in (flattened(tree[1]) if tree[0] == "all" else [tree])]
+
+
+def conjunction(tree):
+    """The predicates that are left of a filter without OR and NOT; their values are texts."""
+    if tree[0] == "all":
+        return [predicate for part in tree[1] for predicate in conjunction(part)]
+    if tree[0] == "any":
+        return conjunction(tree[1][0])
+    if tree[0] == "not":
+        return conjunction(tree[1])
+    operator, attribute, values = tree
+    return [[operator, attribute, [Literal(value) for value in values]]]
 
 
 def adapt(sequence):
     """The sequence without what the flat API has not: groups die with their stage, and tensors with their group; maps
-    are not filled; one tensor of an array is packed."""
+    are not filled; one tensor of an array is packed; a filter is a list of predicates that must all match, with texts as
+    values; of what failed later the code is not told."""
     sequence = copy.deepcopy(sequence)
     sequence["destroy"] = False
+    sequence["codes"] = False
     for op in sequence["ops"]:
         if op.get("hold") == "arrays":
             op["hold"] = "groups"
@@ -632,11 +603,15 @@ def adapt(sequence):
         if op["op"] == "map":
             op["fill"] = False
             op["first"] = op["first"] if op["first"] is not None else 1
+        if op["op"] == "query":
+            op["filter"] = ["all", conjunction(op["filter"])]
     return sequence
 
 
-def package():
+def package(n_threads=1):
     """A module-like object with the names of the package that the driver uses."""
+    global threads
+    threads = n_threads if n_threads > 1 else 0
     return types.SimpleNamespace(
         adapt=adapt,
         Stage=Stage,

@@ -696,7 +696,8 @@ class Generator:
         if self.chance(0.15):
             return [model.SUBTREE, None, [rng.choice(self.sequence["universe"])]]
         attribute = self.names(1)[0]
-        if self.may("built-ins") and self.chance(0.12):
+        # What an operator makes of these depends on the prims of other threads, too.
+        if self.thread is None and self.may("built-ins") and self.chance(0.12):
             attribute = rng.choice(("usd-path", "usd-parent", "usd-children", "usd-prim-type", "usd-schemas"))
             if self.chance(0.05):
                 attribute = model.UNSUPPORTED

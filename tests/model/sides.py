@@ -41,6 +41,7 @@ class ModelSide:
         self.pending = []
         self.late_reads = []
         self.late_queries = []
+        self.asked = False  # whether there was a query that something may wait for
         self.unsure = []  # global floors that may still be told: seals since were not waited for
         self.floating = []  # (as_of, ordinal, start) of late reads that tell the global floor
 
@@ -56,10 +57,17 @@ class ModelSide:
         """@attributes: those of a write that may have been refused for its floor before its filter query was known."""
         if op.get("list", 0) < 0 and any(op["ordinal"] <= self.model.floor(a) for a in attributes):
             status = {status, model.WRITE_FLOOR_VIOLATION}
+        status = self.codes(status)
         if op["wait"]:
             return {"status": status}
         self.pending.append(status)
         return {}
+
+    def codes(self, status):
+        """With what else an operation may fail that waits for queries: a face may tell no more than that it did."""
+        if self.sequence.get("codes", True) or not self.asked or status == model.OK:
+            return status
+        return {model.OP_FAILED} | (status if isinstance(status, set) else {status})
 
     # Writes
 
@@ -203,6 +211,7 @@ class ModelSide:
     # Queries by filter
 
     def query(self, op):
+        self.asked = True
         status, prims = self.model.query(op["filter"])
         seen = {"status": status}
         if status == model.OK:
@@ -225,9 +234,9 @@ class ModelSide:
             prims, op["attribute"], op["ordinal"], dtype, op["semantic"], op["mode"], op["counts"], op["fill"]
         )
         if op["list"] < 0 and op["ordinal"] <= self.model.floor(op["attribute"]):
-            return {"status": {status, model.WRITE_FLOOR_VIOLATION}}
+            return {"status": self.codes({status, model.WRITE_FLOOR_VIOLATION})}
         if status != model.OK:
-            return {"status": status}
+            return {"status": self.codes(status)}
         self.maps[op["slot"]] = session
         session.known = op["known"]
         seen = {"status": status, "groups": session.groups}

@@ -15,6 +15,7 @@ import driver
 import fake
 import model
 import sequence as sequences
+from filters import Literal
 from model import ALL, EXCLUDE, INCLUDE, INSERT, NEWEST, NONE, TOKEN_ID, UPDATE
 
 P, Q, R = "/P", "/Q", "/R"
@@ -743,6 +744,14 @@ class ModelTest(unittest.TestCase):
         self.match((model.IN, "t", ["", "app"]), [Q, R])
         self.match((model.LE, "t", [5]), model.INVALID_ARGUMENT)
         self.match(("not", (model.PREFIX, "t", [""])), ["/S"])
+
+    def test_filters_with_literals(self):
+        self.write([P, Q], "a", 1, [1, 5])
+        self.assertEqual(self.model.write([P], "t", 1, words([self.model.token_ids.id("5")]), semantic=TOKEN_ID), 0)
+        self.match((model.GE, "a", [Literal(2.5)]), [Q])
+        self.match((model.IN, "a", [Literal(-1), Literal(1)]), [P])
+        self.match((model.IN, "t", [Literal(5)]), [P])
+        self.match((model.LT, "a", [Literal("x")]), model.INVALID_ARGUMENT)
 
     def test_filters_on_paths(self):
         self.write(["/a", "/ab", "/a/b"], "a", 1, [1, 1, 1])
