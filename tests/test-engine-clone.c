@@ -776,6 +776,29 @@ test_in_flight (void)
   scene_clear (&scene);
 }
 
+/* Which fault is told does not depend on how far an advance has come: the source exists as of what it will seal. */
+static void
+test_closing (void)
+{
+  Scene scene;
+  OvsOp *source, *write, *sealed;
+
+  scene_init_paused (&scene, 1);
+  source = query_paths_or_fail (scene.stage, "/S /S/A");
+  write = write_payload (&scene, source, scene.a, 2, payload_text ("1 2"));
+  sealed = advance (&scene, 4);
+  g_assert_false (ovs_op_is_done (sealed));
+  assert_copy_refused (&scene, "/S", "/X", 0, OVSTAGE_ERROR_WRITE_FLOOR_VIOLATION, "0");
+  assert_copy_refused (&scene, "/S", "/X", 4, OVSTAGE_ERROR_WRITE_FLOOR_VIOLATION, "4");
+  assert_copy_refused (&scene, "/T", "/X", 4, OVSTAGE_ERROR_NOT_FOUND, "/T");
+  scene_resume (&scene);
+  assert_ok (sealed);
+  assert_ok (write);
+  assert_copy_refused (&scene, "/S", "/X", 0, OVSTAGE_ERROR_WRITE_FLOOR_VIOLATION, "0");
+  ovs_op_unref (source);
+  scene_clear (&scene);
+}
+
 /* Behind a clone that is on its way: another clone, a masked write of what it copies, a seal. */
 static void
 test_chain (void)
@@ -980,6 +1003,7 @@ main (int argc, char **argv)
   g_test_add_func ("/engine-clone/faults/budget", test_budget);
   g_test_add_func ("/engine-clone/faults/queue-full", test_queue_full);
   g_test_add_func ("/engine-clone/in-flight", test_in_flight);
+  g_test_add_func ("/engine-clone/closing", test_closing);
   g_test_add_func ("/engine-clone/chain", test_chain);
   g_test_add_func ("/engine-clone/close", test_close);
   g_test_add_func ("/engine-clone/behind-a-query", test_behind_a_query);

@@ -509,7 +509,7 @@ book (Plan *plan, GError **error)
   OvsBooking *bookings;
   gboolean locked;
 
-  plan->as_of = MAX (plan->ordinal, ovs_floors_get_global (&stage->sealed));
+  plan->as_of = MAX (plan->ordinal, ovs_floors_get_global (ovs_op_get_closing (&write->op)));
   plan->settled = is_settled (stage, plan->as_of);
   if (!find_prims (plan, error) || !check_floors (plan, error) || !name_copies (plan, error) || !check_absent (plan, error) ||
       !add_attributes (plan, error))
