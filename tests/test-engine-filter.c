@@ -353,6 +353,24 @@ random_value (long double near, long double *exact)
   return value;
 }
 
+/* One value, or for IN also none, some, or more than there are numbers. Some of them repeat. */
+static gsize
+choose_n_values (gint op)
+{
+  static const gint most[] = { 1, 2, 6, 20, 3 * N_NUMBERS };
+
+  return op == OVSTAGE_FILTER_OP_IN ? (gsize) g_random_int_range (0, most[g_random_int_range (0, G_N_ELEMENTS (most))] + 1) : 1;
+}
+
+static gboolean
+holds_for_one (long double number, gint op, const long double *others, gsize n)
+{
+  for (gsize i = 0; i < n; i++)
+    if (holds (number, op, others[i]))
+      return TRUE;
+  return FALSE;
+}
+
 static void
 check_type (OvstageDataType dtype)
 {
@@ -378,10 +396,19 @@ check_type (OvstageDataType dtype)
 
   for (guint round = 0; round < 150; round++)
     {
-      gint op = round % 5 == 0 ? OVSTAGE_FILTER_OP_IN : OVSTAGE_FILTER_OP_LT + g_random_int_range (0, 4);
-      long double exact, near = decode (dtype, bytes + (gsize) g_random_int_range (0, N_NUMBERS) * row_size);
-      OvsValue value = random_value (isnan (near) ? 1 : near, &exact);
-      OvsOp *query = query_filter (&scene, compare (scene.a, (OvstageFilterOp) op, value), NO_TOKENS);
+      gint op = round % 3 == 0 ? OVSTAGE_FILTER_OP_IN : OVSTAGE_FILTER_OP_LT + g_random_int_range (0, 4);
+      gsize n_values = choose_n_values (op);
+      g_autofree long double *exact = g_new (long double, MAX (n_values, 1));
+      g_autofree OvsValue *values = g_new (OvsValue, MAX (n_values, 1));
+      OvsOp *query;
+
+      for (gsize i = 0; i < n_values; i++)
+        {
+          long double near = decode (dtype, bytes + (gsize) g_random_int_range (0, N_NUMBERS) * row_size);
+
+          values[i] = random_value (isnan (near) ? 1 : near, &exact[i]);
+        }
+      query = query_filter (&scene, ovs_filter_new_predicate (scene.a, op, values, n_values), NO_TOKENS);
 
       g_assert_cmpint (ovs_op_wait (query, OVSTAGE_TIMEOUT_INFINITE, NULL), ==, OVS_WAIT_DONE);
       g_assert_no_error (ovs_op_get_error (query));
@@ -390,8 +417,9 @@ check_type (OvstageDataType dtype)
           long double number = decode (dtype, bytes + (gsize) i * row_size);
           gboolean found = ovs_path_list_index_of (ovs_query_get_list (query), scene.list->ids[i]) != OVS_INDEX_NONE;
 
-          if (found != holds (number, op, exact))
-            g_error ("%d/%d: %.25Lg %s %.25Lg: %d", dtype.code, dtype.bits, number, ovs_filter_op_get_name (op), exact, found);
+          if (found != holds_for_one (number, op, exact, n_values))
+            g_error ("%d/%d: %.25Lg %s %.25Lg and others, %" G_GSIZE_FORMAT " in all: %d", dtype.code, dtype.bits, number,
+                     ovs_filter_op_get_name (op), n_values > 0 ? exact[0] : 0, n_values, found);
         }
       ovs_op_unref (query);
     }
@@ -419,6 +447,47 @@ test_types (void)
   check_type ((OvstageDataType){ OVS_CODE_BFLOAT, 16, 1 });
   for (guint8 code = OVS_CODE_FLOAT8_E3M4; code <= OVS_CODE_FLOAT8_E8M0FNU; code++)
     check_type ((OvstageDataType){ code, 8, 1 });
+}
+
+#define NUMBER_MAX 6
+
+static void
+assert_merged_integers (const gint64 (*given)[2], gsize n, const gint64 (*expected)[2], gsize n_expected)
+{
+  OvsInterval intervals[NUMBER_MAX];
+
+  for (gsize i = 0; i < n; i++)
+    intervals[i] = (OvsInterval){ { .i = given[i][0] }, { .i = given[i][1] } };
+  g_assert_cmpuint (ovs_intervals_merge (OVS_DOMAIN_INT64, intervals, n), ==, n_expected);
+  for (gsize i = 0; i < n_expected; i++)
+    {
+      g_assert_cmpint (intervals[i].low.i, ==, expected[i][0]);
+      g_assert_cmpint (intervals[i].high.i, ==, expected[i][1]);
+    }
+}
+
+static void
+test_intervals (void)
+{
+  OvsInterval floats[] = { { { .d = 1 }, { .d = 1 } }, { { .d = 0.0 }, { .d = 0.0 } }, { { .d = -INFINITY }, { .d = -3 } },
+                           { { .d = -0.0 }, { .d = -0.0 } }, { { .d = -4 }, { .d = -2 } } };
+  OvsInterval edges[] = { { { .u = G_MAXUINT64 }, { .u = G_MAXUINT64 } }, { { .u = 0 }, { .u = 0 } }, { { .u = G_MAXUINT64 - 1 }, { .u = G_MAXUINT64 - 1 } } };
+
+  assert_merged_integers (NULL, 0, NULL, 0);
+  assert_merged_integers ((const gint64[][2]){ { 5, 5 }, { 3, 3 }, { 4, 4 }, { 7, 7 }, { 3, 3 } }, 5, (const gint64[][2]){ { 3, 5 }, { 7, 7 } }, 2);
+  assert_merged_integers ((const gint64[][2]){ { 0, 9 }, { 2, 3 }, { 11, 12 } }, 3, (const gint64[][2]){ { 0, 9 }, { 11, 12 } }, 2);
+  assert_merged_integers ((const gint64[][2]){ { G_MAXINT64, G_MAXINT64 }, { G_MININT64, G_MININT64 }, { G_MAXINT64 - 1, G_MAXINT64 } }, 3,
+                          (const gint64[][2]){ { G_MININT64, G_MININT64 }, { G_MAXINT64 - 1, G_MAXINT64 } }, 2);
+
+  g_assert_cmpuint (ovs_intervals_merge (OVS_DOMAIN_UINT64, edges, G_N_ELEMENTS (edges)), ==, 2);
+  g_assert_cmpuint (edges[0].high.u, ==, 0);
+  g_assert_cmpuint (edges[1].low.u, ==, G_MAXUINT64 - 1);
+  g_assert_cmpuint (edges[1].high.u, ==, G_MAXUINT64);
+
+  g_assert_cmpuint (ovs_intervals_merge (OVS_DOMAIN_FLOAT64, floats, G_N_ELEMENTS (floats)), ==, 3); /* neither is next to the other */
+  g_assert_cmpfloat (floats[0].high.d, ==, -2);
+  g_assert_cmpfloat (floats[1].low.d, ==, 0);
+  g_assert_cmpfloat (floats[2].low.d, ==, 1);
 }
 
 static void
@@ -611,6 +680,101 @@ test_arrays_of_ids (void)
   assert_matches (&scene, compare (scene.b, OVSTAGE_FILTER_OP_CONTAINS, text_value ("/p2")), "/p0 /p1");
   assert_matches (&scene, compare (scene.b, OVSTAGE_FILTER_OP_CONTAINS, text_value ("/nowhere")), "");
   assert_fault (&scene, compare (scene.b, OVSTAGE_FILTER_OP_SUBTREE, text_value ("/")), OVSTAGE_ERROR_NOT_SUPPORTED, "SUBTREE", "uint64[]");
+  scene_clear (&scene);
+}
+
+/* --- IN with many texts --- */
+
+#define N_TEXTS 200u
+
+/* The prims whose text is one of @values. */
+static void
+assert_texts_match (Scene *scene, guint64 attribute, char *const *texts, char *const *values, gsize n_values)
+{
+  g_autofree OvsValue *list = g_new (OvsValue, MAX (n_values, 1));
+  OvsOp *query;
+
+  for (gsize i = 0; i < n_values; i++)
+    list[i] = text_value (values[i]);
+  query = query_filter (scene, ovs_filter_new_predicate (attribute, OVSTAGE_FILTER_OP_IN, list, n_values), NO_TOKENS);
+  g_assert_cmpint (ovs_op_wait (query, OVSTAGE_TIMEOUT_INFINITE, NULL), ==, OVS_WAIT_DONE);
+  g_assert_no_error (ovs_op_get_error (query));
+  for (guint i = 0; i < N_TEXTS; i++)
+    {
+      gboolean found = ovs_path_list_index_of (ovs_query_get_list (query), scene->list->ids[i]) != OVS_INDEX_NONE, expected = FALSE;
+
+      for (gsize j = 0; j < n_values; j++)
+        expected |= strcmp (texts[i], values[j]) == 0;
+      if (found != expected)
+        g_error ("prim %u, \"%s\", %" G_GSIZE_FORMAT " values: %d", i, texts[i], n_values, found);
+    }
+  ovs_op_unref (query);
+}
+
+static void
+test_many_texts (void)
+{
+  g_auto (GStrv) texts = g_new0 (char *, N_TEXTS + 1), paths = g_new0 (char *, N_TEXTS + 1);
+  guint64 tokens[N_TEXTS], own_path;
+  Scene scene;
+
+  scene_init (&scene, N_TEXTS);
+  own_path = token_or_fail (scene.stage, "usd-path");
+  for (guint i = 0; i < N_TEXTS; i++)
+    {
+      texts[i] = i == 0 ? g_strdup ("") : g_strdup_printf ("%.*st%d", g_random_int_range (0, 4), "sss", g_random_int_range (0, 100));
+      tokens[i] = i == 0 ? 0 : token_or_fail (scene.stage, texts[i]);
+      paths[i] = ovs_path_dict_dup_path (scene.stage->dict, scene.list->ids[i]);
+    }
+  write_bytes (&scene, scene.a, 1, uint64x1, OVSTAGE_SEMANTIC_TOKEN_ID, tokens, N_TEXTS);
+  write_or_fail (&scene, scene.query, scene.b, 1, ovs_payload_new_strings ((const char *const *) texts));
+
+  for (guint round = 0; round < 200; round++)
+    {
+      gsize n = (gsize) g_random_int_range (0, round % 4 == 0 ? 400 : 20);
+      g_auto (GStrv) some = g_new0 (char *, n + 1), places = g_new0 (char *, n + 1);
+      gint first = g_random_int_range (0, N_TEXTS);
+
+      for (gsize i = 0; i < n; i++)
+        {
+          /* Of what is there, now and then all in a row, and of what is not. */
+          some[i] = g_random_int_range (0, 4) > 0 ? g_strdup (texts[g_random_int_range (0, N_TEXTS)]) : g_strdup_printf ("t%d", g_random_int_range (90, 300));
+          places[i] = g_strdup_printf ("/p%d", round % 3 == 0 ? first + (gint) i : g_random_int_range (0, 2 * N_TEXTS));
+        }
+      assert_texts_match (&scene, scene.a, texts, some, n);
+      assert_texts_match (&scene, scene.b, texts, some, n);
+      assert_texts_match (&scene, own_path, paths, places, n);
+    }
+  scene_clear (&scene);
+}
+
+/* Each value against each prim would take minutes. */
+static void
+test_many_values (void)
+{
+  const guint n = N_LARGE, n_values = N_LARGE / 4;
+  g_autofree float *numbers = g_new (float, n);
+  g_autofree OvsValue *values = g_new (OvsValue, n_values);
+  g_autofree guint *indices = g_new (guint, n_values);
+  OvsOp *query, *expected;
+  Scene scene;
+
+  for (guint i = 0; i < n; i++)
+    numbers[i] = (float) i;
+  for (guint i = 0; i < n_values; i++)
+    {
+      indices[i] = 4 * i;
+      values[n_values - 1 - i] = double_value (4 * i);
+    }
+  scene_init (&scene, n);
+  write_bytes (&scene, scene.a, 1, float32, OVSTAGE_SEMANTIC_NONE, numbers, n);
+  query = query_filter (&scene, ovs_filter_new_predicate (scene.a, OVSTAGE_FILTER_OP_IN, values, n_values), NO_TOKENS);
+  g_assert_cmpint (ovs_op_wait (query, OVSTAGE_TIMEOUT_INFINITE, NULL), ==, OVS_WAIT_DONE);
+  g_assert_no_error (ovs_op_get_error (query));
+  expected = query_prims_or_fail (scene.stage, indices, n_values);
+  g_assert_true (ovs_query_get_list (query) == ovs_query_get_list (expected));
+  ovs_op_unref (expected);
+  ovs_op_unref (query);
   scene_clear (&scene);
 }
 
@@ -1065,12 +1229,15 @@ main (int argc, char **argv)
   g_test_add_func ("/engine/filter/nan", test_nan);
   g_test_add_func ("/engine/filter/exact", test_exact);
   g_test_add_func ("/engine/filter/types", test_types);
+  g_test_add_func ("/engine/filter/intervals", test_intervals);
   g_test_add_func ("/engine/filter/literals", test_literals);
   g_test_add_func ("/engine/filter/tokens", test_tokens);
   g_test_add_func ("/engine/filter/built-ins", test_built_ins);
   g_test_add_func ("/engine/filter/arrays", test_arrays);
   g_test_add_func ("/engine/filter/strings", test_strings);
   g_test_add_func ("/engine/filter/arrays-of-ids", test_arrays_of_ids);
+  g_test_add_func ("/engine/filter/many-texts", test_many_texts);
+  g_test_add_func ("/engine/filter/many-values", test_many_values);
   g_test_add_func ("/engine/filter/trees", test_trees);
   g_test_add_func ("/engine/filter/deep", test_deep);
   g_test_add_func ("/engine/filter/faults", test_faults);

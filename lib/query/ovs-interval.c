@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <float.h>
 #include <math.h>
+#include <stdlib.h>
 
 #define TWO_63 9223372036854775808.0
 #define TWO_64 18446744073709551616.0
@@ -211,6 +212,47 @@ ovs_interval_find (OvsNumberType type, gint op, const OvsValue *value, OvsInterv
   if (type.domain == OVS_DOMAIN_UINT64)
     return find_in_uint64 (op, &at, G_MAXUINT64 >> (64 - type.bits), interval);
   return find_in_int64 (op, &at, -(G_MAXINT64 >> (64 - type.bits)) - 1, G_MAXINT64 >> (64 - type.bits), interval);
+}
+
+/* @one: how far apart neighbours are; 0 where that differs. */
+#define DEFINE_MERGE(name, field, one)                                                                                 \
+  static gint order_##name (gconstpointer a, gconstpointer b)                                                          \
+  {                                                                                                                    \
+    const OvsInterval *x = a, *y = b;                                                                                  \
+                                                                                                                       \
+    return x->low.field < y->low.field ? -1 : x->low.field > y->low.field;                                             \
+  }                                                                                                                    \
+                                                                                                                       \
+  static gsize merge_##name (OvsInterval *intervals, gsize n)                                                          \
+  {                                                                                                                    \
+    gsize last = 0;                                                                                                    \
+                                                                                                                       \
+    qsort (intervals, n, sizeof *intervals, order_##name);                                                             \
+    for (gsize i = 1; i < n; i++)                                                                                      \
+      if (intervals[i].low.field > intervals[last].high.field &&                                                       \
+          intervals[i].low.field - (one) > intervals[last].high.field)                                                 \
+        intervals[++last] = intervals[i];                                                                              \
+      else if (intervals[i].high.field > intervals[last].high.field)                                                   \
+        intervals[last].high = intervals[i].high;                                                                      \
+    return n > 0 ? last + 1 : 0;                                                                                       \
+  }
+
+DEFINE_MERGE (int64, i, 1)
+DEFINE_MERGE (uint64, u, 1)
+DEFINE_MERGE (floats, d, 0)
+
+gsize
+ovs_intervals_merge (OvsNumberDomain domain, OvsInterval *intervals, gsize n)
+{
+  switch (domain)
+    {
+    case OVS_DOMAIN_INT64:
+      return merge_int64 (intervals, n);
+    case OVS_DOMAIN_UINT64:
+      return merge_uint64 (intervals, n);
+    default:
+      return merge_floats (intervals, n);
+    }
 }
 
 gboolean

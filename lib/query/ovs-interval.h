@@ -41,5 +41,8 @@ typedef struct
 /* @op: LT to GE; whatever else means equal. @value: a number. FALSE: it holds for none. NaN is in no interval. */
 gboolean ovs_interval_find (OvsNumberType type, gint op, const OvsValue *value, OvsInterval *interval);
 
+/* Sorts them in place and makes one of those that overlap, or that are next to one another among integers. How many are left. */
+gsize ovs_intervals_merge (OvsNumberDomain domain, OvsInterval *intervals, gsize n);
+
 /* What a text spells. FALSE: no number. */
 gboolean ovs_value_read_number (const char *text, OvsValue *number);
