@@ -284,6 +284,13 @@ PyObject *pyovs_path_list_new (OvstagePathList *list);
 
 /* Stages. */
 typedef struct _PyovsStage PyovsStage;
+
+typedef struct
+{
+  PyObject_HEAD
+  OvstageOrdinalRange range;
+} PyovsOrdinalRange;
+
 extern PyTypeObject pyovs_stage_type;
 extern PyTypeObject pyovs_ordinal_range_type;
 
