@@ -42,7 +42,7 @@ new_groups (GPtrArray *groups)
 
   for (guint i = 0; list != NULL && i < groups->len; i++)
     {
-      PyObject *group = pyovs_group_new (ovstage_read_group_ref (groups->pdata[i]));
+      PyObject *group = pyovs_read_group_new (ovstage_read_group_ref (groups->pdata[i]));
 
       if (group == NULL)
         Py_CLEAR (list);

@@ -10,17 +10,14 @@
 
 #include "config.h"
 
-#include "_native.h"
+#include "_native-group.h"
 
 /* MapGroup */
 
 typedef struct
 {
-  PyObject_HEAD
-  PyObject *weakrefs;
-  OvstageMapGroup *group; /* (owned) (nullable) none: released */
-  PyObject *made;         /* (owned) list of weak references */
-  gboolean from_iterator;
+  PyovsGroup base;
+  PyObject *made; /* (owned) list of weak references */
 } PyovsMapGroup;
 
 #define LEAST_MADE 64
@@ -35,9 +32,9 @@ map_group_new (OvstageMapGroup *group, PyObject *made, gboolean from_iterator)
       ovstage_map_group_unref (group);
       return NULL;
     }
-  self->group = group;
+  self->base.group = group;
+  self->base.from_iterator = from_iterator;
   self->made = Py_NewRef (made);
-  self->from_iterator = from_iterator;
   return (PyObject *) self;
 }
 
@@ -134,78 +131,30 @@ freeze (PyObject *made)
 static void
 map_group_finalize (PyObject *object)
 {
-  PyovsMapGroup *self = (PyovsMapGroup *) object;
+  OvstageMapGroup *group = ((PyovsGroup *) object)->group;
 
-  if (self->group == NULL || self->from_iterator || !ovstage_map_group_is_writable (self->group))
-    return;
-  self->from_iterator = TRUE;
-  pyovs_warn_unreleased (object);
+  if (group != NULL && ovstage_map_group_is_writable (group))
+    pyovs_group_finalize (object);
 }
 
 static void
 map_group_dealloc (PyovsMapGroup *self)
 {
-  if (self->group != NULL && !self->from_iterator && PyObject_CallFinalizerFromDealloc ((PyObject *) self) < 0)
+  if (!pyovs_group_begin_dealloc (&self->base))
     return;
-  if (self->weakrefs != NULL)
-    PyObject_ClearWeakRefs ((PyObject *) self);
-  g_clear_pointer (&self->group, ovstage_map_group_unref);
+  g_clear_pointer (&self->base.group, ovstage_map_group_unref);
   Py_CLEAR (self->made);
   Py_TYPE (self)->tp_free (self);
 }
 
-static OvstageMapGroup *
-get_group (PyovsMapGroup *self)
-{
-  if (self->group == NULL)
-    pyovs_raise (pyovs.error, OVSTAGE_ERROR_INVALID_HANDLE, "the group was released");
-  return self->group;
-}
-
-#define GROUP_GETTER(name, make) \
-  static PyObject * \
-  map_group_get_##name (PyovsMapGroup *self, void *closure) \
-  { \
-    OvstageMapGroup *group = get_group (self); \
-\
-    return group != NULL ? (make) : NULL; \
-  }
-
-GROUP_GETTER (attribute, PyLong_FromUnsignedLongLong (ovstage_map_group_get_attribute (group)))
-GROUP_GETTER (ordinal, PyLong_FromUnsignedLongLong (ovstage_map_group_get_ordinal (group)))
-GROUP_GETTER (is_delete, Py_NewRef (Py_False))
-GROUP_GETTER (is_array, PyBool_FromLong (ovstage_map_group_is_array (group)))
-GROUP_GETTER (semantic, PyObject_CallFunction (pyovs.semantic, "i", (int) ovstage_map_group_get_semantic (group)))
-GROUP_GETTER (data_type, PyObject_CallFunction (pyovs.data_type, "iii", ovstage_map_group_get_data_type (group)->code,
-                                                ovstage_map_group_get_data_type (group)->bits,
-                                                ovstage_map_group_get_data_type (group)->lanes))
-GROUP_GETTER (prim_list, pyovs_path_list_new (ovstage_path_list_ref (ovstage_map_group_get_path_list (group))))
-GROUP_GETTER (prim_offset, PyLong_FromUnsignedLong (ovstage_map_group_get_prim_offset (group)))
-GROUP_GETTER (prim_count, PyLong_FromUnsignedLong (ovstage_map_group_get_prim_count (group)))
-GROUP_GETTER (has_prim_index_map, PyBool_FromLong (ovstage_map_group_has_prim_index_map (group)))
-GROUP_GETTER (tensor_count, PyLong_FromUnsignedLong (ovstage_map_group_get_n_tensors (group)))
-GROUP_GETTER (has_data_index_map, Py_NewRef (Py_False))
-GROUP_GETTER (meta, PyObject_CallFunction (pyovs.group_meta, "KK",
-                                           (unsigned long long) ovstage_map_group_get_write_floor (group),
-                                           (unsigned long long) ovstage_map_group_get_layout_generation (group)))
+PYOVS_GROUP_FUNCTIONS (map_group)
+PYOVS_GROUP_GETTER (map_group, is_delete, Py_NewRef (Py_False))
+PYOVS_GROUP_GETTER (map_group, has_data_index_map, Py_NewRef (Py_False))
 
 static PyObject *
-map_group_get_prim_indices (PyovsMapGroup *self, void *closure)
+map_group_get_data_rows (PyovsGroup *self, void *closure)
 {
-  OvstageMapGroup *group = get_group (self);
-  guint32 *values;
-  gsize n = 0;
-
-  if (group == NULL)
-    return NULL;
-  values = ovstage_map_group_dup_prim_indices (group, &n);
-  return pyovs_numpy_take_uint32 (values, n);
-}
-
-static PyObject *
-map_group_get_data_rows (PyovsMapGroup *self, void *closure)
-{
-  OvstageMapGroup *group = get_group (self);
+  OvstageMapGroup *group = pyovs_group_get (self);
   guint32 *values, n, i;
 
   if (group == NULL)
@@ -218,21 +167,9 @@ map_group_get_data_rows (PyovsMapGroup *self, void *closure)
 }
 
 static PyObject *
-map_group_prim_index (PyovsMapGroup *self, PyObject *object)
+map_group_data_row_index (PyovsGroup *self, PyObject *object)
 {
-  OvstageMapGroup *group = get_group (self);
-  guint32 i;
-
-  if (group == NULL || !pyovs_as_index (object, "i", ovstage_map_group_get_prim_count (group), &i) ||
-      (group = get_group (self)) == NULL) /* __index__() may have released it */
-    return NULL;
-  return PyLong_FromUnsignedLong (ovstage_map_group_prim_index (group, i));
-}
-
-static PyObject *
-map_group_data_row_index (PyovsMapGroup *self, PyObject *object)
-{
-  OvstageMapGroup *group = get_group (self);
+  OvstageMapGroup *group = pyovs_group_get (self);
   guint32 i;
 
   if (group == NULL || !pyovs_as_index (object, "i", ovstage_map_group_get_prim_count (group), &i))
@@ -243,13 +180,12 @@ map_group_data_row_index (PyovsMapGroup *self, PyObject *object)
 static PyObject *
 make_tensor (PyovsMapGroup *self, PyObject *object, PyTypeObject *type, gboolean read_only)
 {
-  OvstageMapGroup *group = get_group (self);
+  OvstageMapGroup *group = pyovs_group_get (&self->base);
   OvstageTensor *tensor;
   PyObject *result;
   guint32 i;
 
-  if (group == NULL || !pyovs_as_index (object, "i", ovstage_map_group_get_n_tensors (group), &i) ||
-      (group = get_group (self)) == NULL) /* __index__() may have released it */
+  if (group == NULL || (group = pyovs_group_get_at (&self->base, object, ovstage_map_group_get_n_tensors (group), &i)) == NULL)
     return NULL;
   tensor = ovstage_map_group_ref_tensor (group, i);
   if (tensor == NULL)
@@ -280,41 +216,34 @@ map_group_array (PyovsMapGroup *self, PyObject *object)
 static PyObject *
 map_group_dlpack (PyovsMapGroup *self, PyObject *const *args, Py_ssize_t n_args, PyObject *names)
 {
-  static PyovsSignature signature = {
-    .function = "dlpack", .n_positional = 1, .n_required = 1, .names = { "i", "readonly" }
-  };
-  PyObject *values[2];
+  PyObject *index;
   int readonly = 0;
 
-  if (!pyovs_parse (&signature, args, n_args, names, values))
+  if (!pyovs_group_parse_dlpack (args, n_args, names, &index, &readonly) || pyovs_group_get (&self->base) == NULL)
     return NULL;
-  if (values[1] != NULL)
-    readonly = PyObject_IsTrue (values[1]);
-  if (readonly < 0 || get_group (self) == NULL)
-    return NULL;
-  if (!readonly && !ovstage_map_group_is_writable (self->group))
+  if (!readonly && !ovstage_map_group_is_writable (self->base.group))
     {
       PyErr_SetString (PyExc_BufferError, "readonly: the group was committed or discarded, its memory cannot be written any more");
       return NULL;
     }
-  return make_tensor (self, values[0], &pyovs_managed_tensor_type, readonly);
+  return make_tensor (self, index, &pyovs_managed_tensor_type, readonly);
 }
 
 static PyObject *
-map_group_release (PyovsMapGroup *self, PyObject *unused)
+map_group_release (PyovsGroup *self, PyObject *unused)
 {
   g_clear_pointer (&self->group, ovstage_map_group_unref);
   Py_RETURN_NONE;
 }
 
 static PyObject *
-map_group_exit (PyovsMapGroup *self, PyObject *args)
+map_group_exit (PyovsGroup *self, PyObject *args)
 {
   return map_group_release (self, NULL);
 }
 
 static PyObject *
-map_group_repr (PyovsMapGroup *self)
+map_group_repr (PyovsGroup *self)
 {
   if (self->group == NULL)
     return PyUnicode_FromString ("<ovstage.MapGroup released>");
@@ -324,35 +253,19 @@ map_group_repr (PyovsMapGroup *self)
                                (unsigned long) ovstage_map_group_get_prim_count (self->group));
 }
 
-#define GROUP_GETSET(name, doc) { #name, (getter) map_group_get_##name, NULL, PyDoc_STR (doc), NULL }
-
 static PyGetSetDef map_group_getset[] = {
-  GROUP_GETSET (attribute, "The attribute, as a token."),
-  GROUP_GETSET (ordinal, "The ordinal that the values will have."),
-  GROUP_GETSET (is_delete, "False: a map deletes nothing."),
-  GROUP_GETSET (is_array, "Whether every prim has an array of its own."),
-  GROUP_GETSET (semantic, "What the values mean: an AttributeSemantic."),
-  GROUP_GETSET (data_type, "The type of a row: a DLDataType with the tuple width as lanes."),
-  GROUP_GETSET (prim_list, "The prims of the query, as a PathList."),
-  GROUP_GETSET (prim_offset, "Where the prims of the group begin in prim_list, if there is no index map."),
-  GROUP_GETSET (prim_count, "How many prims the group has."),
-  GROUP_GETSET (has_prim_index_map, "Whether the prims of the group do not lie side by side in prim_list."),
-  GROUP_GETSET (prim_indices, "The entries of prim_list that the prims are, as a read-only uint32 array."),
-  GROUP_GETSET (tensor_count, "How many tensors the group has."),
+  PYOVS_GROUP_GETSETS (map_group),
+  PYOVS_GROUP_GETSET (map_group, ordinal, "The ordinal that the values will have."),
+  PYOVS_GROUP_GETSET (map_group, is_delete, "False: a map deletes nothing."),
   { "data_count", (getter) map_group_get_prim_count, NULL, PyDoc_STR ("How many rows of data the group has: one a prim."), NULL },
-  GROUP_GETSET (has_data_index_map, "False: prim i has row i of the data."),
-  GROUP_GETSET (data_rows, "The rows of data of the prims, as a read-only uint32 array."),
-  GROUP_GETSET (meta, "A ReadGroupMeta: write floor and layout generation of the attribute as the map was made."),
+  PYOVS_GROUP_GETSET (map_group, has_data_index_map, "False: prim i has row i of the data."),
+  PYOVS_GROUP_GETSET (map_group, meta,
+                      "A ReadGroupMeta: write floor and layout generation of the attribute as the map was made."),
   { NULL },
 };
 
 static PyMethodDef map_group_methods[] = {
-  { "prim_index", (PyCFunction) map_group_prim_index, METH_O,
-    PyDoc_STR ("prim_index($self, i, /)\n--\n\nThe entry of prim_list that prim i is, the offset included.") },
-  { "data_row_index", (PyCFunction) map_group_data_row_index, METH_O,
-    PyDoc_STR ("data_row_index($self, i, /)\n--\n\nThe row of data of prim i.") },
-  { "tensor", (PyCFunction) map_group_tensor, METH_O,
-    PyDoc_STR ("tensor($self, i, /)\n--\n\nTensor i as a DLTensor, with the tuple width as lanes.") },
+  PYOVS_GROUP_METHODS (map_group),
   { "array", (PyCFunction) map_group_array, METH_O,
     PyDoc_STR ("array($self, i, /)\n--\n\n"
                "Tensor i as a flat, writable numpy view of the base elements, rows in the order of the prims. Once the\n"
@@ -363,8 +276,6 @@ static PyMethodDef map_group_methods[] = {
                "understands the flag refuses to write.") },
   { "release", (PyCFunction) map_group_release, METH_NOARGS,
     PyDoc_STR ("release($self)\n--\n\nLets this object go. The group stays with its map, which commits or discards it.") },
-  { "__enter__", pyovs_handle_enter, METH_NOARGS, NULL },
-  { "__exit__", (PyCFunction) map_group_exit, METH_VARARGS, NULL },
   { NULL },
 };
 
@@ -378,7 +289,7 @@ PyTypeObject pyovs_map_group_type = {
   .tp_dealloc = (destructor) map_group_dealloc,
   .tp_finalize = map_group_finalize,
   .tp_repr = (reprfunc) map_group_repr,
-  .tp_weaklistoffset = offsetof (PyovsMapGroup, weakrefs),
+  .tp_weaklistoffset = offsetof (PyovsGroup, weakrefs),
   .tp_methods = map_group_methods,
   .tp_getset = map_group_getset,
 };
@@ -400,17 +311,17 @@ freeze_all (PyovsMap *self)
     freeze (g_ptr_array_index (self->groups, i));
 }
 
-/* NULL with a Python error, or at the end. */
 static PyObject *
-fetch (PyovsMap *self, gint64 timeout, gboolean from_iterator)
+fetch (PyovsOperation *operation, gint64 timeout, gboolean from_iterator)
 {
+  PyovsMap *self = (PyovsMap *) operation;
   OvstageMapGroup *group;
   GError *error = NULL;
   PyObject *made;
 
-  if (!pyovs_operation_finish (&self->operation, timeout))
+  if (!pyovs_operation_finish (operation, timeout))
     return NULL;
-  group = ovstage_map_fetch_next ((OvstageMap *) self->operation.op, 0, NULL, &error);
+  group = ovstage_map_fetch_next ((OvstageMap *) operation->op, 0, NULL, &error);
   if (error != NULL)
     return pyovs_raise_gerror (pyovs.error, error);
   if (group == NULL)
@@ -428,30 +339,15 @@ fetch (PyovsMap *self, gint64 timeout, gboolean from_iterator)
 }
 
 static PyObject *
-none_at_end (PyObject *group)
+map_fetch_next (PyovsOperation *self, PyObject *const *args, Py_ssize_t n_args, PyObject *names)
 {
-  return group != NULL || PyErr_Occurred () ? group : Py_NewRef (Py_None);
+  return pyovs_fetch_next (self, args, n_args, names, fetch);
 }
 
 static PyObject *
-map_fetch_next (PyovsMap *self, PyObject *const *args, Py_ssize_t n_args, PyObject *names)
+map_next_group (PyovsOperation *self, PyObject *unused)
 {
-  static PyovsSignature signature = {
-    .function = "fetch_next", .n_positional = 1, .names = { "timeout" }
-  };
-  PyObject *values[1];
-  gint64 timeout;
-
-  if (!pyovs_parse (&signature, args, n_args, names, values) || !pyovs_as_timeout (values[0], &timeout))
-    return NULL;
-  return none_at_end (fetch (self, timeout, FALSE));
-}
-
-/* For iterators. */
-static PyObject *
-map_next_group (PyovsMap *self, PyObject *unused)
-{
-  return none_at_end (fetch (self, OVSTAGE_TIMEOUT_INFINITE, TRUE));
+  return pyovs_next_group (self, fetch);
 }
 
 static PyObject *
@@ -523,7 +419,7 @@ pyovs_map_commit (PyovsMap *self, PyObject *object, guint64 stream, guint64 even
 
   if (map == NULL)
     pyovs_refuse (refusal, OVSTAGE_ERROR_INVALID_HANDLE, self->operation.message != NULL ? "map: it was refused" : "map: it was released");
-  else if (group != NULL && group->group == NULL)
+  else if (group != NULL && group->base.group == NULL)
     pyovs_refuse (refusal, OVSTAGE_ERROR_INVALID_HANDLE, "group: it was released");
   if (refusal->code != 0)
     return NULL;
@@ -539,7 +435,7 @@ pyovs_map_commit (PyovsMap *self, PyObject *object, guint64 stream, guint64 even
     }
   else
     {
-      OvstageMapGroup *inner = ovstage_map_group_ref (group->group);
+      OvstageMapGroup *inner = ovstage_map_group_ref (group->base.group);
 
       Py_BEGIN_ALLOW_THREADS
       op = ovstage_map_commit_group (map, inner, stream, event);

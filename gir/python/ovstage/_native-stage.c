@@ -156,12 +156,12 @@ stage_dealloc (PyovsStage *self)
 static PyObject *
 stage_release_group (PyObject *self, PyObject *object)
 {
-  if (!PyObject_TypeCheck (object, &pyovs_group_type))
+  if (!PyObject_TypeCheck (object, &pyovs_read_group_type))
     {
       PyErr_Format (PyExc_TypeError, "group: a ReadGroup is needed, not %s", Py_TYPE (object)->tp_name);
       return NULL;
     }
-  return pyovs_group_release (object, NULL);
+  return pyovs_read_group_release (object, NULL);
 }
 
 PYOVS_METHOD_1 (stage, release_group, group)

@@ -463,7 +463,7 @@ PyInit__native (void)
     { "Operation", &pyovs_operation_type },
     { "Query", &pyovs_query_type },
     { "Read", &pyovs_read_type },
-    { "ReadGroup", &pyovs_group_type },
+    { "ReadGroup", &pyovs_read_group_type },
     { "Map", &pyovs_map_type },
     { "MapGroup", &pyovs_map_group_type },
     { NULL, &pyovs_group_iterator_type },

@@ -219,7 +219,7 @@ typedef struct
 extern PyTypeObject pyovs_operation_type;
 extern PyTypeObject pyovs_query_type;
 extern PyTypeObject pyovs_read_type;
-extern PyTypeObject pyovs_group_type;
+extern PyTypeObject pyovs_read_group_type;
 extern PyTypeObject pyovs_group_iterator_type;
 
 /* Takes @op. */
@@ -237,10 +237,12 @@ gboolean pyovs_operation_finish (PyovsOperation *self, gint64 timeout);
 void pyovs_operation_dealloc (PyovsOperation *self);
 void pyovs_handle_finalize (PyObject *object);
 PyObject *pyovs_operation_await (PyObject *self);
+PyObject *pyovs_handle_release (PyovsOperation *self, PyObject *unused);
 PyObject *pyovs_handle_enter (PyObject *self, PyObject *unused);
+PyObject *pyovs_handle_exit (PyovsOperation *self, PyObject *args);
 /* Takes @group. It is let go of without a warning when it is dropped. */
-PyObject *pyovs_group_new (OvstageReadGroup *group);
-PyObject *pyovs_group_release (PyObject *group, PyObject *unused);
+PyObject *pyovs_read_group_new (OvstageReadGroup *group);
+PyObject *pyovs_read_group_release (PyObject *group, PyObject *unused);
 void pyovs_warn_unreleased (PyObject *self);
 
 /* Maps. */
