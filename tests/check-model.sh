@@ -21,7 +21,8 @@ LD_PRELOAD=$(${CC:-cc} -print-file-name=$runtime)
 # The interpreter keeps a lot until it ends: leaks are looked for by `make check-asan'.
 ASAN_OPTIONS=detect_leaks=0:detect_stack_use_after_return=1:${ASAN_OPTIONS:-}
 UBSAN_OPTIONS=print_stacktrace=1:${UBSAN_OPTIONS:-}
-TSAN_OPTIONS=suppressions=${OVSTAGE_SRCDIR:?}/tests/tsan.supp:second_deadlock_stack=1:halt_on_error=1:${TSAN_OPTIONS:-}
+# The driver has a thread for each process that it forks.
+TSAN_OPTIONS=suppressions=${OVSTAGE_SRCDIR:?}/tests/tsan.supp:second_deadlock_stack=1:halt_on_error=1:die_after_fork=0:${TSAN_OPTIONS:-}
 # Threads shall meet in the library, not wait for the interpreter's lock.
 OVSTAGE_DEBUG=${OVSTAGE_DEBUG:+$OVSTAGE_DEBUG,}unlock
 export OVSTAGE_BUILDDIR OVSTAGE_DEBUG LD_LIBRARY_PATH ASAN_OPTIONS UBSAN_OPTIONS TSAN_OPTIONS
