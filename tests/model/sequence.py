@@ -215,6 +215,19 @@ class Generator:
         """How many texts there are behind ids of an attribute; None if its values are no ids."""
         return {"number": None, "path": len(self.sequence["universe"]), "token": len(TOKENS)}[self.id_kind(attribute)]
 
+    def near_ids(self, attribute, values):
+        """Now and then a path whose name merely begins like another."""
+        if self.id_kind(attribute) != "path" or not values or not self.chance(0.3):
+            return values
+        universe = self.sequence["universe"]
+        near = [i + 1 for i, path in enumerate(universe) if any(self.begins_like(path, other) for other in universe)]
+        if near:
+            values[self.rng.randrange(len(values))] = self.rng.choice(near)
+        return values
+
+    def begins_like(self, path, other):
+        return path.startswith(other) and not model.below(path, other)
+
     def id_kind(self, attribute):
         return self.sequence["ids"].get(attribute, "token")
 
@@ -443,6 +456,7 @@ class Generator:
         known = self.n_known_ids(op["attribute"])
         if op["dtype"] == "uint64" and known is not None:
             values = id_values(values, known)
+            values = self.near_ids(op["attribute"], values)
         if op["semantic"] == model.STRING:
             values = [97 + value % 5 for value in values]
         layout = self.rng.choice(LAYOUTS) if shape and op["lanes"] == 1 else "c"
@@ -545,8 +559,9 @@ class Generator:
         rng = self.rng
         universe = [path for path in self.sequence["universe"] if model.below(path, self.root or "/")]
         source = rng.choice(universe) if self.chance(0.7) else rng.choice(self.paths)
-        if f"{self.root}/World/A" in universe and self.chance(0.2):
-            source = f"{self.root}/World/A"  # there are others whose names begin so
+        begun = [path for path in universe if any(self.begins_like(other, path) for other in universe)]
+        if begun and self.chance(0.4):
+            source = rng.choice(begun)  # there are others whose names begin so
         targets = rng.sample(self.rooted(CLONES), rng.choices((0, 1, 2, 3), (3, 60, 27, 10))[0])
         if self.chance(0.15):
             targets.append(rng.choice(universe))
