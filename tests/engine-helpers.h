@@ -496,11 +496,11 @@ error_name (const GError *error)
     }
 }
 
-/* The values of each prim of a done read's list, "-" where it has none; the name of the error if it failed. Takes @read. */
+/* The values of each prim of a read's list, "-" where it has none; the name of the error if it failed. Takes @read. */
 static inline char *
 read_to_text (OvsOp *read)
 {
-  OvstagePathList *list = ((OvsRead *) read)->list;
+  OvstagePathList *list;
   GString *text = g_string_new (NULL);
   g_autoptr (GPtrArray) rows = g_ptr_array_new_with_free_func (g_free);
   OvstageReadGroup *group;
@@ -513,6 +513,7 @@ read_to_text (OvsOp *read)
       return g_string_free (text, FALSE);
     }
 
+  list = ((OvsRead *) read)->list; /* a filter query may have told it just now */
   g_ptr_array_set_size (rows, (gint) list->n);
   while ((group = next_group_or_fail (read)) != NULL)
     {
