@@ -100,19 +100,12 @@ ovs_row_promise_ref (OvsRowPromise *promise)
   return promise;
 }
 
-static void
-forget_mask (gpointer mask)
-{
-  OVS_TSAN_ACQUIRE (mask);
-}
-
 void
 ovs_row_promise_unref (OvsRowPromise *promise)
 {
   if (!g_atomic_int_dec_and_test (&promise->refs))
     return;
-  OVS_TSAN_RELEASE (promise->mask);
-  g_atomic_rc_box_release_full ((gpointer) promise->mask, forget_mask);
+  ovs_rc_box_release (promise->mask);
   g_clear_pointer (&promise->of, ovs_buffer_unref);
   g_free (promise);
 }

@@ -10,7 +10,7 @@
 #pragma once
 
 #include "base/ovs-pool.h"
-#include "tensor/ovs-tensor.h"
+#include "tensor/ovs-rows.h"
 
 typedef enum
 {
@@ -40,34 +40,6 @@ struct _OvstageWriteData
   guint64 sync_event;
   GError *fault;         /* (owned) (nullable) why it is none */
 };
-
-/* Rows of array attributes are records, see ovs-array.h. */
-#define OVS_ARRAY_ROW_SIZE (3 * sizeof (gpointer))
-typedef struct _OvsArrays OvsArrays;
-
-/* The rows of a payload for a query of some length. Borrows from the payload
- * unless ovs_rows_hold() was called. */
-typedef struct
-{
-  OvstageDataType dtype; /* canonical: trailing axes folded into lanes */
-  gsize row_size;        /* bytes, > 0 */
-  guint32 count;         /* logical elements */
-  gint64 n_rows;         /* rows in the source */
-  OvstageTensor *tensor; /* (nullable) NULL for arrays */
-  OvsArrays *arrays;     /* (nullable) of arrays, once they are placed: the rows are records from then on */
-  const guint32 *index_map; /* (nullable) count entries, all below n_rows */
-  const guint64 *mask;      /* (nullable) ceil (count / 64) words; NULL too when all of them are selected */
-  gsize n_selected;         /* elements the mask selects; count without one */
-  /* The source, with extents of 1 dropped and runs that are compact merged. */
-  const guint8 *base;
-  gint64 row_stride;     /* bytes from one row to the next */
-  gboolean row_compact;  /* the bytes of one row lie together */
-  gboolean compact;      /* the rows do too: row_compact and row_stride == row_size */
-  gint n_inner;          /* axes within a row, when not row_compact */
-  gint64 inner_extent[OVS_MAX_DIMS];
-  gint64 inner_stride[OVS_MAX_DIMS]; /* bytes */
-  gsize item_size;       /* bytes of the innermost run */
-} OvsRows;
 
 OvstageWriteData *ovs_payload_new (OvstageTensor *tensor);
 /* The memory is handed over: whoever made it writes to it no more. */
@@ -114,21 +86,5 @@ gboolean ovs_payload_check_form (const OvstageWriteData *payload, GError **error
 /* W3 to W6, W10, W12, W16, W31 in that order, for a query of @n_prims. The payload passed the form check. What an array
  * payload is resolved to needs ovs_rows_place() before anything is copied. */
 gboolean ovs_payload_resolve (const OvstageWriteData *payload, gsize n_prims, OvsRows *rows, GError **error);
-
-/* How the elements of a tensor lie in memory, without a look at maps and masks: its first axis is that of rows, or it is one
- * row, @whole. FALSE: some do not begin at a byte. */
-gboolean ovs_rows_plan (const OvstageTensor *tensor, gboolean whole, OvsRows *rows);
-/* @n bytes of a planned tensor from the @first on, as if its elements lay one behind another. */
-void ovs_rows_copy_bytes (const OvsRows *rows, gsize first, gsize n, guint8 *dst);
-
-/* References to tensor, map and mask, so that the rows outlive the payload and its setters. */
-void ovs_rows_hold (OvsRows *rows);
-void ovs_rows_release (OvsRows *rows);
-
-/* Elements [first, first + n) to @dst, row after row, through the index map and whatever strides. Ignores the mask. */
-void ovs_rows_copy (const OvsRows *rows, guint32 first, guint32 n, guint8 *dst);
-/* Of elements [first, first + n) with first a multiple of 64, those the mask selects: their rows to @dst, one after
- * another, and their element numbers to @elements. Gives how many. */
-gsize ovs_rows_copy_masked (const OvsRows *rows, guint32 first, guint32 n, guint8 *dst, guint32 *elements);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (OvstageWriteData, ovs_payload_unref)

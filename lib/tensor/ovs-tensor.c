@@ -157,3 +157,13 @@ ovs_tensor_n_elements (const OvstageTensor *tensor)
     n *= tensor->shape[i];
   return n;
 }
+
+gint64
+ovs_tensor_n_row_elements (const OvstageTensor *tensor)
+{
+  gint64 n = 1;
+
+  for (gint i = 1; i < tensor->ndim; i++)
+    n *= tensor->shape[i];
+  return n;
+}

@@ -54,5 +54,7 @@ gboolean ovs_tensor_check (const OvstageTensor *tensor, const char *what, gsize 
 gboolean ovs_tensor_is_compact (const OvstageTensor *tensor);
 /* Product of the extents; 1 for 0-d. Only for tensors that passed the check. */
 gint64 ovs_tensor_n_elements (const OvstageTensor *tensor);
+/* The same of the trailing axes: what a row has. */
+gint64 ovs_tensor_n_row_elements (const OvstageTensor *tensor);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (OvstageTensor, ovs_tensor_unref)
