@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "capi/ovs-given.h"
+#include "path/ovs-path-text.h"
 
 /* Places. The word of a place: serial number of who has it, whether it is open, and how many are inside, the owner
  * counted. */

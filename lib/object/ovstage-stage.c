@@ -7,7 +7,7 @@
 #include <ovstage/ovstage-stage.h>
 
 #include "base/ovs-error.h"
-#include "base/ovs-sync.h"
+#include "object/ovstage-emitter-private.h"
 #include "object/ovstage-operation-private.h"
 #include "object/ovstage-path-dictionary-private.h"
 #include "object/ovstage-watch-private.h"
@@ -53,26 +53,12 @@
  * Since: 1.0
  */
 
-/* The core calls in from any thread, and may do so for longer than the object lives: operations hold the core. So
- * what it calls is this, counted by the object, the core and each source. */
-typedef struct
-{
-  gint refs; /* (atomic) */
-  GMainContext *context; /* (owned) */
-  GWeakRef weak; /* the stage */
-  OvsMutex lock;
-  OvstageStage *stage; /* protected by lock, (nullable): until dispose */
-  GSource *source;     /* protected by lock, (owned) (nullable): an emission to come */
-  gboolean emitting;   /* protected by lock */
-  gboolean deferred;   /* protected by lock: an emission came due while a handler turned the context */
-} Emitter;
-
 struct _OvstageStage
 {
   GObject parent_instance;
   OvsStage *core; /* (owned) */
   OvstagePathDictionary *dictionary; /* (owned) */
-  Emitter *emitter; /* (owned) */
+  OvstageEmitter *emitter; /* (owned) */
   OvsStageConfig config;
   char *name; /* (owned) (nullable) */
 };
@@ -96,133 +82,8 @@ enum
 
 static GParamSpec *props[N_PROPS];
 static guint signals[N_SIGNALS];
-static guint notify_signal;
 
 G_DEFINE_FINAL_TYPE (OvstageStage, ovstage_stage, G_TYPE_OBJECT)
-
-static Emitter *
-emitter_new (OvstageStage *stage)
-{
-  Emitter *emitter = g_new0 (Emitter, 1);
-
-  emitter->refs = 1;
-  emitter->context = g_main_context_ref_thread_default ();
-  g_weak_ref_init (&emitter->weak, stage);
-  ovs_mutex_init (&emitter->lock);
-  emitter->stage = stage;
-  return emitter;
-}
-
-static Emitter *
-emitter_ref (Emitter *emitter)
-{
-  g_atomic_int_inc (&emitter->refs);
-  return emitter;
-}
-
-static void
-emitter_unref (gpointer data)
-{
-  Emitter *emitter = data;
-
-  if (!g_atomic_int_dec_and_test (&emitter->refs))
-    return;
-  g_weak_ref_clear (&emitter->weak);
-  ovs_mutex_clear (&emitter->lock);
-  g_main_context_unref (emitter->context);
-  g_free (emitter);
-}
-
-static void
-emitter_close (Emitter *emitter)
-{
-  GSource *source;
-
-  ovs_mutex_lock (&emitter->lock);
-  emitter->stage = NULL;
-  source = g_steal_pointer (&emitter->source);
-  ovs_mutex_unlock (&emitter->lock);
-  if (source != NULL)
-    {
-      g_source_destroy (source);
-      g_source_unref (source);
-    }
-}
-
-static gboolean emit_cb (gpointer user_data);
-
-static void
-floor_risen_cb (gpointer user_data)
-{
-  Emitter *emitter = user_data;
-
-  ovs_mutex_lock (&emitter->lock);
-  if (emitter->stage != NULL && emitter->source == NULL)
-    {
-      emitter->source = g_idle_source_new ();
-      g_source_set_priority (emitter->source, G_PRIORITY_DEFAULT);
-      g_source_set_static_name (emitter->source, "ovstage sealed");
-      g_source_set_callback (emitter->source, emit_cb, emitter_ref (emitter), emitter_unref);
-      g_source_attach (emitter->source, emitter->context);
-    }
-  ovs_mutex_unlock (&emitter->lock);
-}
-
-static gboolean
-emit_cb (gpointer user_data)
-{
-  Emitter *emitter = user_data;
-  g_autoptr (OvstageStage) stage = g_weak_ref_get (&emitter->weak);
-  GSource *source;
-  gboolean due;
-  gboolean deferred;
-  guint64 ordinal;
-
-  /* A floor that rises from here on has a source of its own. The core keeps values for one emission at a time. */
-  ovs_mutex_lock (&emitter->lock);
-  source = g_steal_pointer (&emitter->source);
-  due = stage != NULL && emitter->stage != NULL && !emitter->emitting;
-  if (due)
-    emitter->emitting = TRUE;
-  else
-    emitter->deferred = emitter->emitting;
-  ovs_mutex_unlock (&emitter->lock);
-  g_clear_pointer (&source, g_source_unref);
-  if (!due)
-    return G_SOURCE_REMOVE;
-
-  ordinal = ovs_stage_begin_emission (stage->core);
-  if (ordinal != 0)
-    {
-      g_object_notify_by_pspec ((GObject *) stage, props[PROP_WRITE_FLOOR]);
-      g_signal_emit (stage, signals[SIGNAL_SEALED], 0, ordinal);
-    }
-  ovs_stage_end_emission (stage->core);
-
-  ovs_mutex_lock (&emitter->lock);
-  emitter->emitting = FALSE;
-  deferred = emitter->deferred;
-  emitter->deferred = FALSE;
-  ovs_mutex_unlock (&emitter->lock);
-  if (deferred)
-    floor_risen_cb (emitter);
-  return G_SOURCE_REMOVE;
-}
-
-/* g_signal_has_handler_pending() would take the class handler of `notify` for one. */
-static gboolean
-floor_wanted_cb (gpointer user_data)
-{
-  Emitter *emitter = user_data;
-  gboolean wanted;
-
-  ovs_mutex_lock (&emitter->lock);
-  wanted = emitter->stage != NULL
-           && (g_signal_handler_find (emitter->stage, G_SIGNAL_MATCH_ID, signals[SIGNAL_SEALED], 0, NULL, NULL, NULL) != 0
-               || g_signal_handler_find (emitter->stage, G_SIGNAL_MATCH_ID, notify_signal, 0, NULL, NULL, NULL) != 0);
-  ovs_mutex_unlock (&emitter->lock);
-  return wanted;
-}
 
 static void
 ovstage_stage_constructed (GObject *object)
@@ -233,8 +94,7 @@ ovstage_stage_constructed (GObject *object)
 
   self->core = ovs_stage_new (&self->config);
   self->dictionary = _ovstage_path_dictionary_new (ovs_stage_get_dict (self->core));
-  self->emitter = emitter_new (self);
-  ovs_stage_set_floor_funcs (self->core, floor_wanted_cb, floor_risen_cb, emitter_ref (self->emitter), emitter_unref);
+  self->emitter = _ovstage_emitter_new (self, self->core, props[PROP_WRITE_FLOOR], signals[SIGNAL_SEALED]);
 }
 
 static void
@@ -242,7 +102,7 @@ ovstage_stage_dispose (GObject *object)
 {
   OvstageStage *self = OVSTAGE_STAGE (object);
 
-  emitter_close (self->emitter);
+  _ovstage_emitter_close (self->emitter);
   ovs_stage_close (self->core);
   G_OBJECT_CLASS (ovstage_stage_parent_class)->dispose (object);
 }
@@ -254,7 +114,7 @@ ovstage_stage_finalize (GObject *object)
 
   g_clear_object (&self->dictionary);
   g_clear_pointer (&self->core, ovs_stage_unref);
-  g_clear_pointer (&self->emitter, emitter_unref);
+  g_clear_pointer (&self->emitter, _ovstage_emitter_unref);
   g_clear_pointer (&self->name, g_free);
   G_OBJECT_CLASS (ovstage_stage_parent_class)->finalize (object);
 }
@@ -414,8 +274,6 @@ ovstage_stage_class_init (OvstageStageClass *klass)
    */
   signals[SIGNAL_SEALED] = g_signal_new ("sealed", G_TYPE_FROM_CLASS (klass), G_SIGNAL_RUN_LAST, 0, NULL, NULL, NULL,
                                          G_TYPE_NONE, 1, G_TYPE_UINT64);
-
-  notify_signal = g_signal_lookup ("notify", G_TYPE_OBJECT);
 }
 
 static void

@@ -28,15 +28,13 @@
 
 #include "base/ovs-arena.h"
 #include "path/ovs-path-dict.h"
+#include "path/ovs-path-hash.h"
+#include "path/ovs-path-index.h"
+#include "path/ovs-path-text.h"
 
 #define ROOT 1u
-#define INDEX_FIRST_SHIFT 8
-#define INDEX_MAX_SHIFT 32
-#define LONGEST_QUOTE 160
 #define PREFIXES_ON_STACK 32
 #define RECENT_SIZE 112
-
-#define BYTES(b) (G_GUINT64_CONSTANT (0x0101010101010101) * (b))
 
 typedef struct
 {
@@ -56,15 +54,6 @@ typedef guint32 TextUnit;
 
 #define EMPTY_TEXT_UNITS (sizeof (Text) / sizeof (TextUnit) + 1)
 
-typedef struct
-{
-  guint32 sequence; /* (atomic) odd while entries move */
-  guint32 count;    /* (atomic) goes up after the slot is there */
-  guint64 mask;     /* (atomic) */
-  /* Segment 0 holds the first 256 slots, segment k > 0 the upper half of 256 << k. */
-  guint64 *segments[INDEX_MAX_SHIFT - INDEX_FIRST_SHIFT + 1]; /* (owned) of atomic slots */
-} Index;
-
 struct _OvsPathDict
 {
   gint refs; /* (atomic) */
@@ -73,8 +62,8 @@ struct _OvsPathDict
   OvsArena nodes;  /* of Node; 0 is not a path */
   OvsArena tokens; /* of guint32, the places of texts; 0 is the empty text */
   OvsArena texts;  /* of TextUnit */
-  Index paths;
-  Index names;
+  OvsPathIndex paths;
+  OvsPathIndex names;
   OvsMutex lock; /* of all that changes above */
   OvsPathListTable lists;
 };
@@ -99,230 +88,20 @@ typedef struct
 static __thread Recent recent;
 static gsize last_serial; /* (atomic) */
 
-typedef gboolean (*SameFunc) (OvsPathDict *dict, guint32 id, const char *text, gsize length);
-
-/* Hashing */
-
-static inline guint64
-load_word (const char *p)
-{
-  guint64 word;
-
-  memcpy (&word, p, sizeof word);
-  return GUINT64_FROM_LE (word);
-}
-
-static inline guint32
-load_half (const char *p)
-{
-  guint32 half;
-
-  memcpy (&half, p, sizeof half);
-  return GUINT32_FROM_LE (half);
-}
-
-/* The @n < 8 bytes from @p on, with loads that overlap in place of a loop. */
-static inline guint64
-load_tail (const char *p, gsize n)
-{
-  const guint8 *bytes = (const guint8 *) p;
-
-  if (n >= 4)
-    return load_half (p) | (guint64) load_half (p + n - 4) << (8 * (n - 4));
-  if (n == 0)
-    return 0;
-  return bytes[0] | (guint32) bytes[n / 2] << (8 * (n / 2)) | (guint32) bytes[n - 1] << (8 * (n - 1));
-}
-
-/* memcmp() for texts of a few bytes, where the call is the larger part. */
-static inline gboolean
-same_bytes (const char *a, const char *b, gsize n)
-{
-  if (n < 4)
-    return load_tail (a, n) == load_tail (b, n);
-  if (n < 8)
-    return load_half (a) == load_half (b) && load_half (a + n - 4) == load_half (b + n - 4);
-  if (n > 16)
-    return memcmp (a, b, n) == 0;
-  return load_word (a) == load_word (b) && load_word (a + n - 8) == load_word (b + n - 8);
-}
-
-static inline guint64
-mix (guint64 state, guint64 word)
-{
-  state = (state ^ word) * G_GUINT64_CONSTANT (0x9e3779b97f4a7c15);
-  return state ^ state >> 32;
-}
-
-static inline guint32
-finish_hash (guint64 state)
-{
-  return state * G_GUINT64_CONSTANT (0xff51afd7ed558ccd) >> 32;
-}
-
-/* The hash of a text whose whole words have gone into @state. */
-static inline guint32
-hash_tail (guint64 state, const char *tail, gsize n)
-{
-  return finish_hash (mix (state, load_tail (tail, n) | (guint64) (n + 1) << 56));
-}
-
-static inline guint32
-hash_text (OvsPathDict *dict, const char *text, gsize length)
-{
-  guint64 state = dict->seed;
-
-  for (; length >= 8; text += 8, length -= 8)
-    state = mix (state, load_word (text));
-  return hash_tail (state, text, length);
-}
-
-/* Index */
-
-static inline guint64 *
-index_slot (Index *index, guint64 i)
-{
-  guint shift = 63 - __builtin_clzll (i | 1u << (INDEX_FIRST_SHIFT - 1));
-  guint segment = shift - (INDEX_FIRST_SHIFT - 1);
-
-  return index->segments[segment] + (segment == 0 ? i : i ^ G_GUINT64_CONSTANT (1) << shift);
-}
-
-static inline void
-index_prefetch (Index *index, guint32 hash)
-{
-  __builtin_prefetch (index_slot (index, hash & __atomic_load_n (&index->mask, __ATOMIC_ACQUIRE)));
-}
-
-static inline void
-index_store (Index *index, guint64 i, guint64 slot)
-{
-  __atomic_store_n (index_slot (index, i), slot, __ATOMIC_RELEASE);
-}
-
-static void
-index_init (Index *index)
-{
-  *index = (Index) { .mask = (1u << INDEX_FIRST_SHIFT) - 1 };
-  index->segments[0] = g_new0 (guint64, 1u << INDEX_FIRST_SHIFT);
-}
-
-static void
-index_clear (Index *index)
-{
-  guint64 n = 1u << INDEX_FIRST_SHIFT;
-
-  for (guint i = 0; i < G_N_ELEMENTS (index->segments) && index->segments[i] != NULL; i++)
-    {
-      ovs_segment_free (index->segments[i], n * sizeof (guint64));
-      n = 1u << INDEX_FIRST_SHIFT << i;
-    }
-}
-
-/* Without the lock, a miss may be a mistake: see find(). */
-static inline guint32
-index_probe (OvsPathDict *dict, Index *index, guint32 hash, SameFunc same, const char *text, gsize length)
-{
-  guint64 mask = __atomic_load_n (&index->mask, __ATOMIC_ACQUIRE);
-  guint64 i = hash & mask;
-
-  for (guint64 n = 0; n <= mask; n++, i = (i + 1) & mask)
-    {
-      guint64 slot = __atomic_load_n (index_slot (index, i), __ATOMIC_ACQUIRE);
-
-      if (slot == 0)
-        break;
-      if (slot >> 32 == hash && same (dict, (guint32) slot, text, length))
-        return (guint32) slot;
-    }
-  return OVS_ID_NONE;
-}
-
 /* Finds without the lock where it can, and is right in any case. */
 static inline guint32
-find (OvsPathDict *dict, Index *index, guint32 hash, SameFunc same, const char *text, gsize length)
+find (OvsPathDict *dict, OvsPathIndex *index, guint32 hash, OvsPathSameFunc same, const char *text, gsize length)
 {
   guint32 sequence = __atomic_load_n (&index->sequence, __ATOMIC_ACQUIRE);
-  guint32 id = index_probe (dict, index, hash, same, text, length);
+  guint32 id = ovs_path_index_probe (index, dict, hash, same, text, length);
 
   if (id != OVS_ID_NONE ||
       (sequence % 2 == 0 && __atomic_load_n (&index->sequence, __ATOMIC_ACQUIRE) == sequence))
     return id;
   ovs_mutex_lock (&dict->lock);
-  id = index_probe (dict, index, hash, same, text, length);
+  id = ovs_path_index_probe (index, dict, hash, same, text, length);
   ovs_mutex_unlock (&dict->lock);
   return id;
-}
-
-static void
-index_place (Index *index, guint64 slot)
-{
-  guint64 i = (slot >> 32) & index->mask;
-
-  while (*index_slot (index, i) != 0)
-    i = (i + 1) & index->mask;
-  index_store (index, i, slot);
-}
-
-/* Doubles the table in place. Going up from the first empty slot, an entry finds
- * its new place at or before its old one, in either half. The entries before that
- * slot may have come round the end of the table, so they step aside meanwhile. */
-static void
-index_spread (Index *index)
-{
-  guint64 n = index->mask + 1;
-  guint64 first = 0;
-  g_autofree guint64 *aside = NULL;
-
-  while (*index_slot (index, first) != 0)
-    first++;
-  aside = g_new (guint64, first + 1);
-
-  __atomic_store_n (&index->sequence, index->sequence + 1, __ATOMIC_RELEASE);
-  __atomic_store_n (&index->mask, n * 2 - 1, __ATOMIC_RELEASE);
-  for (guint64 i = 0; i < first; i++)
-    {
-      aside[i] = *index_slot (index, i);
-      index_store (index, i, 0);
-    }
-  for (guint64 i = first; i < n; i++)
-    {
-      guint64 slot = *index_slot (index, i);
-
-      if (slot == 0)
-        continue;
-      index_store (index, i, 0);
-      index_place (index, slot);
-    }
-  for (guint64 i = 0; i < first; i++)
-    index_place (index, aside[i]);
-  __atomic_store_n (&index->sequence, index->sequence + 1, __ATOMIC_RELEASE);
-}
-
-/* Room for one more at a load of three quarters. FALSE when memory is used up. */
-static gboolean
-index_make_room (Index *index)
-{
-  guint64 n = index->mask + 1;
-  guint64 **segment;
-
-  if (((guint64) index->count + 1) * 4 <= n * 3)
-    return TRUE;
-  if (n >> INDEX_MAX_SHIFT != 0 || n > G_MAXSIZE / sizeof (guint64))
-    return FALSE;
-  segment = &index->segments[63 - __builtin_clzll (n) - (INDEX_FIRST_SHIFT - 1)];
-  *segment = ovs_segment_alloc (n * sizeof (guint64));
-  if (*segment == NULL)
-    return FALSE;
-  index_spread (index);
-  return TRUE;
-}
-
-static void
-index_add (Index *index, guint32 hash, guint32 id)
-{
-  index_place (index, (guint64) hash << 32 | id);
-  __atomic_store_n (&index->count, index->count + 1, __ATOMIC_RELEASE);
 }
 
 /* Records */
@@ -362,7 +141,7 @@ same_token (OvsPathDict *dict, guint32 id, const char *text, gsize length)
 {
   const Text *own = get_token (dict, id);
 
-  return own->length == length && same_bytes (own->bytes, text, length);
+  return own->length == length && ovs_same_bytes (own->bytes, text, length);
 }
 
 static inline void
@@ -387,7 +166,7 @@ same_ancestor (OvsPathDict *dict, guint32 id, const char *path, gsize length)
       if (length <= name->length)
         return FALSE;
       length -= (gsize) name->length + 1;
-      if (path[length] != '/' || !same_bytes (path + length + 1, name->bytes, name->length))
+      if (path[length] != '/' || !ovs_same_bytes (path + length + 1, name->bytes, name->length))
         return FALSE;
       id = node->parent;
     }
@@ -403,7 +182,7 @@ same_path (OvsPathDict *dict, guint32 id, const char *path, gsize length)
   if (length <= name->length)
     return FALSE;
   length -= (gsize) name->length + 1;
-  if (path[length] != '/' || !same_bytes (path + length + 1, name->bytes, name->length))
+  if (path[length] != '/' || !ovs_same_bytes (path + length + 1, name->bytes, name->length))
     return FALSE;
   if (node->parent == recent.id && dict->serial == recent.serial)
     return length == recent.length && memcmp (path, recent.text, length) == 0;
@@ -450,7 +229,7 @@ add_token (OvsPathDict *dict, guint32 hash, const char *text, gsize length)
   Text *own;
   guint32 id;
 
-  if (length >= G_MAXUINT32 || !index_make_room (&dict->names))
+  if (length >= G_MAXUINT32 || !ovs_path_index_make_room (&dict->names))
     return OVS_ID_NONE;
   place = ovs_arena_prepare (&dict->tokens, 1);
   own = place == NULL ? NULL : ovs_arena_prepare (&dict->texts, n_units);
@@ -462,7 +241,7 @@ add_token (OvsPathDict *dict, guint32 hash, const char *text, gsize length)
   own->bytes[length] = '\0';
   *place = ovs_arena_commit (&dict->texts, n_units);
   id = ovs_arena_commit (&dict->tokens, 1);
-  index_add (&dict->names, hash, id);
+  ovs_path_index_add (&dict->names, hash, id);
   return id;
 }
 
@@ -470,8 +249,8 @@ add_token (OvsPathDict *dict, guint32 hash, const char *text, gsize length)
 static guint32
 ensure_token (OvsPathDict *dict, const char *text, gsize length)
 {
-  guint32 hash = hash_text (dict, text, length);
-  guint32 id = index_probe (dict, &dict->names, hash, same_token, text, length);
+  guint32 hash = ovs_hash_text (dict->seed, text, length);
+  guint32 id = ovs_path_index_probe (&dict->names, dict, hash, same_token, text, length);
 
   return id != OVS_ID_NONE ? id : add_token (dict, hash, text, length);
 }
@@ -484,14 +263,14 @@ add_child (OvsPathDict *dict, guint32 hash, guint32 parent, const char *name, gs
   Node *node;
   guint32 id;
 
-  if (token == OVS_ID_NONE || !index_make_room (&dict->paths))
+  if (token == OVS_ID_NONE || !ovs_path_index_make_room (&dict->paths))
     return OVS_ID_NONE;
   node = ovs_arena_prepare (&dict->nodes, 1);
   if (node == NULL)
     return OVS_ID_NONE;
   *node = (Node) { parent, *OVS_ARENA_AT (&dict->tokens, const guint32, token) };
   id = ovs_arena_commit (&dict->nodes, 1);
-  index_add (&dict->paths, hash, id);
+  ovs_path_index_add (&dict->paths, hash, id);
   return id;
 }
 
@@ -521,13 +300,13 @@ add_ancestors (OvsPathDict *dict, const char *path, gsize length)
       if (k < length && path[k] != '/')
         continue;
       for (; n_hashed + 8 <= k; n_hashed += 8)
-        state = mix (state, load_word (path + n_hashed));
-      prefixes[i++] = (Prefix) { k, hash_tail (state, path + n_hashed, k - n_hashed) };
+        state = ovs_mix_hash (state, ovs_load_word (path + n_hashed));
+      prefixes[i++] = (Prefix) { k, ovs_hash_tail (state, path + n_hashed, k - n_hashed) };
     }
 
   for (i = n; i > 0; i--)
     {
-      guint32 found = index_probe (dict, &dict->paths, prefixes[i - 1].hash, same_path, path, prefixes[i - 1].length);
+      guint32 found = ovs_path_index_probe (&dict->paths, dict, prefixes[i - 1].hash, same_path, path, prefixes[i - 1].length);
 
       if (found != OVS_ID_NONE)
         {
@@ -553,7 +332,7 @@ find_parent (OvsPathDict *dict, const char *path, gsize length)
     return ROOT;
   if (dict->serial == recent.serial && length == recent.length && memcmp (path, recent.text, length) == 0)
     return recent.id;
-  id = index_probe (dict, &dict->paths, hash_text (dict, path, length), same_path, path, length);
+  id = ovs_path_index_probe (&dict->paths, dict, ovs_hash_text (dict->seed, path, length), same_path, path, length);
   if (id != OVS_ID_NONE)
     remember (dict, id, path, length);
   return id;
@@ -569,7 +348,7 @@ ensure_path (OvsPathDict *dict, guint32 hash, const char *path, gsize length, gu
 
   if (n_seen != dict->paths.count)
     {
-      id = index_probe (dict, &dict->paths, hash, same_path, path, length);
+      id = ovs_path_index_probe (&dict->paths, dict, hash, same_path, path, length);
       if (id != OVS_ID_NONE)
         return id;
     }
@@ -579,117 +358,6 @@ ensure_path (OvsPathDict *dict, guint32 hash, const char *path, gsize length, gu
   if (id == OVS_ID_NONE)
     return add_ancestors (dict, path, length);
   return add_child (dict, hash, id, name, length - above - 1);
-}
-
-/* Checking */
-
-char *
-ovs_quote_text (const char *text, gssize length)
-{
-  gsize n = length < 0 ? strlen (text) : (gsize) length;
-  GString *quoted = g_string_new ("\"");
-
-  for (gsize i = 0; i < n;)
-    {
-      gunichar c = g_utf8_get_char_validated (text + i, n - i);
-      gsize size = 1;
-
-      if (quoted->len > LONGEST_QUOTE)
-        {
-          g_string_append (quoted, "…");
-          break;
-        }
-      if (c == (gunichar) -1 || c == (gunichar) -2 || c < 0x20 || c == 0x7f)
-        g_string_append_printf (quoted, "\\x%02x", (guint8) text[i]);
-      else if (c == '"' || c == '\\')
-        g_string_append_printf (quoted, "\\%c", (char) c);
-      else
-        {
-          size = g_utf8_skip[(guint8) text[i]];
-          g_string_append_len (quoted, text + i, size);
-        }
-      i += size;
-    }
-  g_string_append_c (quoted, '"');
-  return g_string_free (quoted, FALSE);
-}
-
-static gboolean
-fail_text (GError **error, const char *what, const char *text, gsize length, const char *fault, gsize at)
-{
-  g_autofree char *quoted = ovs_quote_text (text, length);
-
-  return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "%s %s %s at byte %" G_GSIZE_FORMAT, what, quoted, fault, at);
-}
-
-static const char *
-name_bad_byte (const char *bad)
-{
-  return *bad == '\0' ? "has a NUL" : "is not valid UTF-8";
-}
-
-static gboolean
-check_token (const char *text, gsize length, GError **error)
-{
-  const char *bad;
-
-  if (length == 0)
-    return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "token \"\" is empty: a token has at least one byte");
-  if (g_utf8_validate_len (text, length, &bad))
-    return TRUE;
-  return fail_text (error, "token", text, length, name_bad_byte (bad), bad - text);
-}
-
-/* Whether an ASCII path is right, eight bytes at a time. FALSE only means: look closer. */
-static gboolean
-path_is_plain (const char *path, gsize length)
-{
-  gsize i = 0;
-  guint64 before = 0;
-
-  if (length == 0 || path[0] != '/')
-    return FALSE;
-  for (; i + 8 <= length; i += 8)
-    {
-      guint64 word = load_word (path + i);
-      guint64 slashes;
-
-      if ((word & BYTES (0x80)) != 0 || ((word + BYTES (0x7f)) & BYTES (0x80)) != BYTES (0x80))
-        return FALSE;
-      slashes = ~((word ^ BYTES ('/')) + BYTES (0x7f)) & BYTES (0x80);
-      if ((slashes & (slashes << 8 | before)) != 0)
-        return FALSE;
-      before = slashes >> 56;
-    }
-  for (; i < length; i++)
-    {
-      if (path[i] <= 0 || (guint8) path[i] >= 0x80 || (path[i] == '/' && i > 0 && path[i - 1] == '/'))
-        return FALSE;
-    }
-  return length == 1 || path[length - 1] != '/';
-}
-
-static gboolean
-check_path (const char *path, gsize length, GError **error)
-{
-  const char *bad;
-  const char *empty;
-
-  if (path_is_plain (path, length))
-    return TRUE;
-  if (length == 0)
-    return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "path \"\" is empty: a prim path starts with \"/\"");
-  if (path[0] != '/')
-    return fail_text (error, "path", path, length, "does not start with \"/\"", 0);
-  g_utf8_validate_len (path, length, &bad);
-  empty = g_strstr_len (path, bad - path, "//");
-  if (empty != NULL)
-    return fail_text (error, "path", path, length, "has an empty component", empty + 1 - path);
-  if (bad < path + length)
-    return fail_text (error, "path", path, length, name_bad_byte (bad), bad - path);
-  if (length > 1 && path[length - 1] == '/')
-    return fail_text (error, "path", path, length, "ends with \"/\"", length - 1);
-  return TRUE;
 }
 
 static gboolean
@@ -715,8 +383,8 @@ ovs_path_dict_new (void)
   ovs_arena_init (&dict->nodes, sizeof (Node));
   ovs_arena_init (&dict->tokens, sizeof (guint32));
   ovs_arena_init (&dict->texts, sizeof (TextUnit));
-  index_init (&dict->paths);
-  index_init (&dict->names);
+  ovs_path_index_init (&dict->paths);
+  ovs_path_index_init (&dict->names);
 
   /* Zeros are right for token 0 and its text, for what is no path, and for the root. */
   if (ovs_arena_prepare (&dict->texts, EMPTY_TEXT_UNITS) == NULL || ovs_arena_prepare (&dict->tokens, 1) == NULL ||
@@ -741,8 +409,8 @@ ovs_path_dict_unref (OvsPathDict *dict)
   if (!g_atomic_int_dec_and_test (&dict->refs))
     return;
   g_free (dict->lists.buckets);
-  index_clear (&dict->paths);
-  index_clear (&dict->names);
+  ovs_path_index_clear (&dict->paths);
+  ovs_path_index_clear (&dict->names);
   ovs_arena_clear (&dict->nodes);
   ovs_arena_clear (&dict->tokens);
   ovs_arena_clear (&dict->texts);
@@ -759,7 +427,7 @@ ovs_path_dict_intern_token (OvsPathDict *dict, const char *text, gssize length, 
 
   if (id != OVS_ID_NONE)
     return id;
-  if (!check_token (text, n, error))
+  if (!ovs_check_token_text (text, n, error))
     return OVS_ID_NONE;
   ovs_mutex_lock (&dict->lock);
   id = ensure_token (dict, text, n);
@@ -774,7 +442,7 @@ ovs_path_dict_find_token (OvsPathDict *dict, const char *text, gssize length)
 {
   gsize n = length < 0 ? strlen (text) : (gsize) length;
 
-  return n == 0 ? OVS_ID_NONE : find (dict, &dict->names, hash_text (dict, text, n), same_token, text, n);
+  return n == 0 ? OVS_ID_NONE : find (dict, &dict->names, ovs_hash_text (dict->seed, text, n), same_token, text, n);
 }
 
 const char *
@@ -799,7 +467,7 @@ ovs_path_dict_find_path (OvsPathDict *dict, const char *path, gssize length)
     return OVS_ID_NONE;
   if (n == 1)
     return ROOT;
-  return find (dict, &dict->paths, hash_text (dict, path, n), same_path, path, n);
+  return find (dict, &dict->paths, ovs_hash_text (dict->seed, path, n), same_path, path, n);
 }
 
 /* The path has been checked and is not the root. */
@@ -821,12 +489,12 @@ guint32
 ovs_path_dict_intern_path (OvsPathDict *dict, const char *path, gssize length, GError **error)
 {
   gsize n = length < 0 ? strlen (path) : (gsize) length;
-  guint32 hash = hash_text (dict, path, n);
+  guint32 hash = ovs_hash_text (dict->seed, path, n);
   guint32 id;
 
   /* The slot is on its way while the path is checked. */
-  index_prefetch (&dict->paths, hash);
-  if (!check_path (path, n, error))
+  ovs_path_index_prefetch (&dict->paths, hash);
+  if (!ovs_check_path_text (path, n, error))
     return OVS_ID_NONE;
   id = n == 1 ? ROOT : intern_checked (dict, hash, path, n);
   if (id == OVS_ID_NONE)
@@ -847,7 +515,7 @@ ovs_path_dict_intern_child (OvsPathDict *dict, guint32 parent, guint32 token)
   if (memchr (name->bytes, '/', name->length) != NULL)
     return OVS_ID_NONE;
   path = make_text (dict, parent, name, &length);
-  return intern_checked (dict, hash_text (dict, path, length), path, length);
+  return intern_checked (dict, ovs_hash_text (dict->seed, path, length), path, length);
 }
 
 gboolean

@@ -56,9 +56,6 @@ guint32 ovs_path_dict_get_root (OvsPathDict *dict);
 guint32 ovs_path_dict_get_last_path (OvsPathDict *dict);
 guint32 ovs_path_dict_get_last_token (OvsPathDict *dict);
 
-/* A text in quotes for messages: valid UTF-8 whatever it was, with escapes, cut when long. */
-char *ovs_quote_text (const char *text, gssize length);
-
 OvsPathListTable *ovs_path_dict_get_lists (OvsPathDict *dict);
 
 /* For tests: while interning is blocked, whatever needs its lock hangs. */

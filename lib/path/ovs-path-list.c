@@ -8,6 +8,7 @@
 
 #include "base/ovs-arena.h"
 #include "path/ovs-path-list.h"
+#include "path/ovs-path-text.h"
 
 #define FEWEST_BUCKETS 16
 #define MAX_LENGTH 0x60000000u /* three quarters of the largest table of slots */

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "query/ovs-interval.h"
+#include "path/ovs-path-text.h"
 #include "query/ovs-number-set.h"
 #include "tensor/ovs-array.h"
 
