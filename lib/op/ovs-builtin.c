@@ -24,15 +24,6 @@ struct _OvsBuiltin
   OvsBuffer *records; /* (owned) (nullable) and which of them each has */
 };
 
-OvsBuiltinKind
-ovs_stage_get_builtin (OvsStage *stage, guint32 token)
-{
-  for (guint i = 0; i < OVS_N_READ_ONLY; i++)
-    if (token == stage->reserved[i])
-      return (OvsBuiltinKind) (i + 1);
-  return OVS_BUILTIN_NONE;
-}
-
 void
 ovs_builtin_free (OvsBuiltin *builtin)
 {

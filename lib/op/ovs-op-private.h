@@ -413,6 +413,14 @@ gboolean ovs_check_placement (const OvstagePlacement *placement, GError **error)
 /* No lock held for these: NULL if no prim has a row. Once. */
 OvstageReadGroup *ovs_builtin_new_group (OvsBuiltin *builtin, OvstagePathList *list, guint64 as_of, guint64 floor);
 void ovs_builtin_free (OvsBuiltin *builtin); /* (nullable) */
-OvsBuiltinKind ovs_stage_get_builtin (OvsStage *stage, guint32 token);
+/* The reserved names are the first tokens, one after another. */
+static inline OvsBuiltinKind
+ovs_stage_get_builtin (OvsStage *stage, guint32 token)
+{
+  guint32 i = token - stage->reserved[0];
+
+  return i < OVS_N_READ_ONLY ? (OvsBuiltinKind) (i + 1) : OVS_BUILTIN_NONE;
+}
+
 /* The name of an attribute, for messages. */
 const char *ovs_stage_name (OvsStage *stage, guint32 token);

@@ -57,7 +57,10 @@ ovs_stage_new (const OvsStageConfig *config)
   stage->pool = ovs_pool_new ();
   stage->workers = ovs_workers_new (stage->config.n_threads);
   for (guint i = 0; i < OVS_N_RESERVED; i++)
-    stage->reserved[i] = ovs_path_dict_intern_token (stage->dict, reserved_names[i], -1, NULL);
+    {
+      stage->reserved[i] = ovs_path_dict_intern_token (stage->dict, reserved_names[i], -1, NULL);
+      g_assert (stage->reserved[i] == stage->reserved[0] + i); /* ovs_stage_get_builtin() */
+    }
 
   ovs_mutex_init (&stage->lock);
   ovs_mutex_init (&stage->wait_lock);
@@ -485,11 +488,9 @@ ovs_stage_check_attribute (OvsStage *stage, guint64 attribute, GError **error)
 gboolean
 ovs_stage_check_writable (OvsStage *stage, guint32 attribute, GError **error)
 {
-  for (guint i = 0; i < OVS_N_READ_ONLY; i++)
-    if (attribute == stage->reserved[i])
-      return ovs_fail (error, OVSTAGE_ERROR_NOT_SUPPORTED, "attribute '%s' is built in and cannot be written",
-                       ovs_stage_name (stage, attribute));
-  return TRUE;
+  return ovs_stage_get_builtin (stage, attribute) == OVS_BUILTIN_NONE ||
+         ovs_fail (error, OVSTAGE_ERROR_NOT_SUPPORTED, "attribute '%s' is built in and cannot be written",
+                   ovs_stage_name (stage, attribute));
 }
 
 gboolean
