@@ -15,6 +15,7 @@ typedef struct
   OvstageWatch *watch; /* (owned) (nullable) */
   GString *told;       /* (owned) of each call "[...]", its groups */
   guint n_destroyed;
+  gint n_counted;      /* (atomic) destroyed, in any thread */
   GThread *thread;     /* of the last call */
   gboolean cancels, drops, writes, iterates;
   guint64 next;
@@ -159,6 +160,12 @@ static void
 destroyed_cb (gpointer user_data)
 {
   ((Fixture *) user_data)->n_destroyed++;
+}
+
+static void
+count_cb (gpointer user_data)
+{
+  g_atomic_int_inc (&((Fixture *) user_data)->n_counted);
 }
 
 static OvstageWatch *
@@ -618,6 +625,7 @@ typedef struct
   Fixture *f;
   gint done; /* (atomic) */
   GCancellable *cancellable; /* (atomic) of the wait at hand */
+  gint n_made; /* (atomic) */
 } Race;
 
 #define N_RACE 300
@@ -655,11 +663,135 @@ cancel_many (gpointer data)
   return NULL;
 }
 
+/* The callback lets go of the stage: its other watches end, and the groups are still there. */
+static void
+drop_stage_cb (OvstageWatch *watch, GPtrArray *groups, gpointer user_data)
+{
+  Fixture *f = user_data;
+  g_autoptr (OvstageTensor) tensor = NULL;
+
+  g_clear_object (&f->query);
+  g_clear_object (&f->other);
+  g_clear_object (&f->stage);
+  g_clear_object (&f->watch);
+  tensor = ovstage_read_group_ref_tensor (groups->pdata[0], 0);
+  g_assert_cmpint (ovstage_tensor_get_shape (tensor, NULL)[0], ==, 3);
+  g_string_append (f->told, "dropped;");
+}
+
+static void
+test_drops_stage (Fixture *f, gconstpointer unused)
+{
+  g_autoptr (OvstageWatch) later = NULL;
+  g_autoptr (GError) error = NULL;
+
+  f->watch = ovstage_stage_watch (f->stage, f->query, &f->a, 1, drop_stage_cb, f, destroyed_cb, &error);
+  g_assert_no_error (error);
+  later = ovstage_stage_watch (f->stage, f->query, &f->a, 1, drop_stage_cb, f, destroyed_cb, &error);
+  g_assert_no_error (error);
+  write_value (f, f->query, f->a, 1, 1);
+  seal (f, 1);
+  assert_told (f, "dropped;");
+  g_assert_cmpuint (f->n_destroyed, ==, 1);
+  g_clear_object (&later);
+  g_assert_cmpuint (f->n_destroyed, ==, 2);
+}
+
+/* Of two that are due the first ends the other. */
+static void
+cancel_other_cb (OvstageWatch *watch, GPtrArray *groups, gpointer user_data)
+{
+  OvstageWatch **both_watches = user_data;
+
+  for (guint i = 0; i < 2; i++)
+    if (both_watches[i] != watch)
+      ovstage_watch_cancel (both_watches[i]);
+  both_watches[2] = watch;
+}
+
+static void
+test_cancels_other (Fixture *f, gconstpointer unused)
+{
+  OvstageWatch *watches[3] = { NULL };
+
+  for (guint i = 0; i < 2; i++)
+    watches[i] = ovstage_stage_watch (f->stage, f->query, &f->a, 1, cancel_other_cb, watches, NULL, NULL);
+  write_value (f, f->query, f->a, 1, 1);
+  seal (f, 1);
+  turn ();
+  g_assert_true (watches[2] == watches[0] || watches[2] == watches[1]);
+  write_value (f, f->query, f->a, 2, 1);
+  seal (f, 2);
+  turn ();
+  g_object_unref (watches[0]);
+  g_object_unref (watches[1]);
+}
+
+/* What became of a prim in the end, however often it went and came back in between. */
+static void
+test_back_and_forth (Fixture *f, gconstpointer unused)
+{
+  write_value (f, f->query, f->a, 1, 1);
+  seal (f, 1);
+  f->watch = watch_or_fail (f, f->query, &f->a, 1);
+  for (guint64 ordinal = 2; ordinal <= 5; ordinal++)
+    {
+      g_autoptr (OvstageOperation) op = NULL;
+
+      if (ordinal % 2 == 1)
+        write_value (f, f->query, f->a, ordinal, (float) ordinal);
+      else
+        op = ovstage_stage_delete_attributes (f->stage, f->query, &f->a, 1, ordinal);
+      seal (f, ordinal);
+      if (ordinal == 4)
+        assert_told (f, "[-a@4 3]");
+    }
+  assert_told (f, "[a@5 3=5]");
+}
+
+static void
+nothing_cb (OvstageWatch *watch, GPtrArray *groups, gpointer user_data)
+{
+}
+
+static gpointer
+make_many (gpointer data)
+{
+  Race *race = data;
+
+  while (!g_atomic_int_get (&race->done))
+    {
+      g_autoptr (OvstageWatch) watch = ovstage_stage_watch (race->f->stage, race->f->query, &race->f->a, 1, nothing_cb, race->f,
+                                                            count_cb, NULL);
+
+      g_assert_nonnull (watch);
+      g_atomic_int_inc (&race->n_made);
+      g_thread_yield ();
+    }
+  return NULL;
+}
+
+/* A thread without a context of its own makes watches for the default one, which is turned meanwhile. */
+static void
+test_made_elsewhere (Fixture *f, gconstpointer unused)
+{
+  Race race = { f, FALSE, NULL, 0 };
+  GThread *sealer = g_thread_new ("sealer", seal_many, &race);
+  GThread *maker = g_thread_new ("maker", make_many, &race);
+
+  while (!g_atomic_int_get (&race.done))
+    g_main_context_iteration (NULL, FALSE);
+  g_thread_join (sealer);
+  g_thread_join (maker);
+  turn ();
+  g_assert_cmpint (g_atomic_int_get (&f->n_counted), ==, race.n_made);
+}
+
 /* The last one is told, also if the read of an earlier one takes its time. */
 static void
 test_threads (Fixture *f, gconstpointer unused)
 {
-  Race race = { f, FALSE, NULL };
+  Race race = { f, FALSE, NULL, 0 };
   GThread *sealer;
 
   f->watch = watch_or_fail (f, f->query, &f->a, 1);
@@ -678,7 +810,7 @@ result_cb (GObject *source, GAsyncResult *result, gpointer user_data)
 static void
 test_next_threads (Fixture *f, gconstpointer unused)
 {
-  Race race = { f, FALSE, NULL };
+  Race race = { f, FALSE, NULL, 0 };
   GThread *sealer, *canceller;
   guint64 last = 0;
 
@@ -717,6 +849,61 @@ test_next_threads (Fixture *f, gconstpointer unused)
   g_clear_object (&race.cancellable);
 }
 
+/* Askers that come in each other's way, each in a context of its own, and waits that are cancelled while they are looked after. */
+static gpointer
+ask_many (gpointer data)
+{
+  Race *race = data;
+  GMainContext *context = g_main_context_new ();
+  gboolean ended = FALSE;
+
+  g_main_context_push_thread_default (context);
+  while (!ended)
+    {
+      GCancellable *cancellable = g_cancellable_new (), *old;
+      g_autoptr (GAsyncResult) result = NULL;
+      g_autoptr (GPtrArray) groups = NULL;
+      g_autoptr (GError) error = NULL;
+
+      ovstage_watch_next_async (race->f->watch, G_PRIORITY_DEFAULT, cancellable, result_cb, &result);
+      old = g_atomic_pointer_exchange (&race->cancellable, cancellable);
+      g_clear_object (&old);
+      while (result == NULL)
+        g_main_context_iteration (context, TRUE);
+      groups = ovstage_watch_next_finish (race->f->watch, result, &error);
+      if (groups != NULL)
+        g_atomic_int_set (&race->n_made, (gint) ovstage_read_group_get_ordinal (groups->pdata[0]));
+      else if (error != NULL)
+        g_assert_true (g_error_matches (error, G_IO_ERROR, G_IO_ERROR_CANCELLED) || g_error_matches (error, G_IO_ERROR, G_IO_ERROR_PENDING));
+      else
+        ended = TRUE;
+    }
+  g_main_context_pop_thread_default (context);
+  g_main_context_unref (context);
+  return NULL;
+}
+
+static void
+test_next_askers (Fixture *f, gconstpointer unused)
+{
+  Race race = { f, FALSE, g_cancellable_new (), 0 };
+  GThread *sealer, *canceller, *askers[3];
+
+  asked_or_fail (f, &f->a, 1);
+  for (guint i = 0; i < G_N_ELEMENTS (askers); i++)
+    askers[i] = g_thread_new ("asker", ask_many, &race);
+  sealer = g_thread_new ("sealer", seal_many, &race);
+  canceller = g_thread_new ("canceller", cancel_many, &race);
+  g_thread_join (sealer);
+  g_thread_join (canceller);
+  while (g_atomic_int_get (&race.n_made) != N_RACE)
+    g_thread_yield ();
+  ovstage_watch_cancel (f->watch);
+  for (guint i = 0; i < G_N_ELEMENTS (askers); i++)
+    g_thread_join (askers[i]);
+  g_clear_object (&race.cancellable);
+}
+
 int
 main (int argc, char **argv)
 {
@@ -736,6 +923,10 @@ main (int argc, char **argv)
   ADD ("/watch/other-context", test_other_context);
   ADD ("/watch/refused", test_refused);
   ADD ("/watch/attributes", test_attributes);
+  ADD ("/watch/drops-stage", test_drops_stage);
+  ADD ("/watch/cancels-other", test_cancels_other);
+  ADD ("/watch/back-and-forth", test_back_and_forth);
+  ADD ("/watch/made-elsewhere", test_made_elsewhere);
   ADD ("/watch/threads", test_threads);
   ADD ("/watch/next/changes", test_next);
   ADD ("/watch/next/slow", test_next_slow);
@@ -745,6 +936,7 @@ main (int argc, char **argv)
   ADD ("/watch/next/ends", test_next_ends);
   ADD ("/watch/next/no-callback", test_next_no_callback);
   ADD ("/watch/next/threads", test_next_threads);
+  ADD ("/watch/next/askers", test_next_askers);
 #undef ADD
   return g_test_run ();
 }

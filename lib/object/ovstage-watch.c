@@ -117,6 +117,7 @@ wake (Link *link)
       g_source_set_priority (link->source, link->pulled ? g_task_get_priority (link->next) : G_PRIORITY_DEFAULT);
       g_source_set_static_name (link->source, "ovstage watch");
       g_source_set_callback (link->source, look_cb, link_ref (link), link_unref);
+      OVS_TSAN_RELEASE (link);
       g_source_attach (link->source, context);
     }
 }
@@ -220,6 +221,7 @@ next_free (gpointer data)
 {
   Next *next = data;
 
+  OVS_TSAN_ACQUIRE (next);
   link_unref (next->link);
   g_free (next);
 }
@@ -261,12 +263,14 @@ static void
 cancelled_cb (GCancellable *cancellable, gpointer user_data)
 {
   GTask *task = user_data, *stolen = NULL;
-  Link *link = ((Next *) g_task_get_task_data (task))->link;
+  Next *next = g_task_get_task_data (task);
+  Link *link = next->link;
 
   ovs_mutex_lock (&link->lock);
   if (link->next == task && !link->looking)
     stolen = steal_next (link);
   ovs_mutex_unlock (&link->lock);
+  OVS_TSAN_RELEASE (next);
   if (stolen != NULL)
     end_next (stolen, NULL, new_cancelled_error ());
 }
@@ -280,9 +284,10 @@ begin_look (Link *link)
   ovs_mutex_lock (&link->lock);
   mine = link->source != NULL && link->source == g_main_current_source ();
   if (mine)
-    g_clear_pointer (&link->source, g_source_unref);
-  link->looking = mine && link->next != NULL;
-  mine = link->looking;
+    {
+      g_clear_pointer (&link->source, g_source_unref);
+      mine = link->looking = link->next != NULL;
+    }
   ovs_mutex_unlock (&link->lock);
   return mine;
 }
@@ -341,6 +346,7 @@ look_cb (gpointer user_data)
   gboolean ended;
   GSource *source;
 
+  OVS_TSAN_ACQUIRE (link);
   if (self != NULL && link->pulled)
     {
       look_for_next (self);
@@ -413,13 +419,20 @@ _ovstage_watch_new (OvsStage *stage, OvsOp *query, const OvstageToken *attribute
   self->link->pulled = callback == NULL;
   self->callback = callback;
   self->user_data = user_data;
+  /* Another thread may turn the context, and seal: nobody looks before all is there. */
+  self->link->ended = TRUE;
   self->core = ovs_watch_new (stage, query, attributes, n_attributes, due_cb, link_ref (self->link), link_unref, error);
   if (self->core == NULL)
     {
       link_unref (self->link);
       return NULL;
     }
+  ovs_mutex_lock (&self->link->lock);
   self->destroy = destroy;
+  self->link->ended = FALSE;
+  if (self->link->due)
+    wake (self->link);
+  ovs_mutex_unlock (&self->link->lock);
   return g_steal_pointer (&self);
 }
 
