@@ -8,7 +8,9 @@ import gc
 import subprocess
 import sys
 import threading
+import time
 import unittest
+import warnings
 import weakref
 
 import numpy as np
@@ -211,6 +213,28 @@ class Callbacks(WatchCase):
         self.assertEqual(ordinals[-1], 100)
         self.assertEqual(set(seen), {here})
 
+    def test_told_while_dropped(self):
+        """A weak reference that lets another thread in, which is about to call back."""
+        stop = threading.Event()
+
+        def run():
+            while not stop.is_set():
+                ovstage._native._iterate()
+
+        thread = threading.Thread(target=run)
+        thread.start()
+        for ordinal in range(1, 31):
+            watch = self.stage.watch(self.query, ["a"], lambda watch, groups: None)
+            weak = weakref.ref(watch, lambda weak: time.sleep(0.002))
+            self.put(ordinal, ordinal)
+            self.seal(ordinal)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ResourceWarning)
+                del watch
+            self.assertIsNone(weak())
+        stop.set()
+        thread.join()
+
     def test_refused(self):
         with self.assertRaises(TypeError):
             self.stage.watch(self.query)
@@ -348,6 +372,39 @@ class Iteration(WatchCase):
             watch.cancel()
 
         asyncio.run(frames())
+
+    def test_taken_up_elsewhere(self):
+        """A cancelled wait is taken up where the next one is, whichever that is."""
+        watch = self.stage.watch(self.query, ["a"])
+        threads = []
+
+        async def frame():
+            groups = await watch.__anext__()
+            threads.append(threading.get_ident())
+            return self.describe(groups)
+
+        async def begin():
+            with self.assertRaises(asyncio.TimeoutError):
+                await asyncio.wait_for(frame(), 0.01)
+
+        async def go_on():
+            return await asyncio.wait_for(frame(), 60)
+
+        asyncio.run(begin())
+        task = ovstage.glib.spawn(frame())
+        self.put(1, 1)
+        self.seal(1)
+        while not task.done():
+            ovstage._native._iterate()
+        self.assertEqual(task.result(), [("a", 1, 3, 1)])
+
+        task = ovstage.glib.spawn(frame())
+        task.cancel()
+        self.put(2, 2)
+        self.seal(2)
+        self.assertEqual(asyncio.run(go_on()), [("a", 2, 3, 2)])
+        self.assertEqual(threads, [threading.get_ident()] * 2)
+        watch.cancel()
 
     def test_two_waits(self):
         async def frames():

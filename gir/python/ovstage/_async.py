@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 import threading
 from typing import Any, Callable, Generator, List, Optional
@@ -92,7 +93,7 @@ class Step:
         in_this_context = stepping.loop is not _NOT_STEPPING and stepping.loop is loop
         if loop is None and not in_this_context:
             raise RuntimeError("a watch needs a running asyncio loop, or a coroutine of ovstage.glib.spawn() or run()")
-        watch._next(self._tell, in_this_context)
+        watch._next(self._tell)
 
     def __await__(self) -> Generator[Any, Any, Any]:
         return wait(self)
@@ -113,6 +114,11 @@ class Step:
             self._function()
 
     def _watch(self, function: Callable[[], Any], in_this_context: bool) -> None:
+        if in_this_context:
+            # Not at the top, since that module imports this one.
+            from . import _native
+
+            function = functools.partial(_native._invoke, _native._ref_context(), function)
         # Another thread may tell meanwhile: being told twice does no harm.
         self._function = function
         if self.done:

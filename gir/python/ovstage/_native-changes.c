@@ -163,10 +163,11 @@ changes_dealloc (PyovsChanges *self)
   if (PyObject_CallFinalizerFromDealloc ((PyObject *) self) < 0)
     return;
   PyObject_GC_UnTrack (self);
-  if (self->weakrefs != NULL)
-    PyObject_ClearWeakRefs ((PyObject *) self);
+  /* First: who is told that a weak reference went may let another thread in. */
   self->target->self = NULL;
   target_unref (self->target);
+  if (self->weakrefs != NULL)
+    PyObject_ClearWeakRefs ((PyObject *) self);
   if (self->watch != NULL)
     {
       ovstage_watch_cancel (self->watch);
@@ -236,24 +237,18 @@ begin_next_cb (gpointer user_data)
 }
 
 static PyObject *
-changes_next (PyovsChanges *self, PyObject *args)
+changes_next (PyovsChanges *self, PyObject *function)
 {
-  PyObject *function;
-  int in_this_context;
   Next *next;
 
-  if (!PyArg_ParseTuple (args, "Op", &function, &in_this_context))
-    return NULL;
   /* No other thread gets at Python any more, and no stage is open. */
-  if (!in_this_context && pyovs_is_drained ())
+  if (pyovs_is_drained ())
     return PyObject_CallOneArg (function, Py_None);
   next = g_new (Next, 1);
   next->watch = g_object_ref (self->watch);
   next->function = Py_NewRef (function);
-  if (in_this_context)
-    begin_next_cb (next);
-  else
-    pyovs_watch_invoke (begin_next_cb, next);
+  /* Not in the context of who asks, who may never turn it again and leave the wait to somebody elsewhere. */
+  pyovs_watch_invoke (begin_next_cb, next);
   Py_RETURN_NONE;
 }
 
@@ -301,9 +296,9 @@ static PyMethodDef changes_methods[] = {
   { "cancel", (PyCFunction) changes_cancel, METH_NOARGS,
     PyDoc_STR ("cancel($self)\n--\n\n"
                "Ends the watch: the callback is not called any more, and an iteration ends.") },
-  { "_next", (PyCFunction) changes_next, METH_VARARGS,
-    PyDoc_STR ("Has a function called with the groups that changed next, with None at the end, or with an error: in the\n"
-               "thread-default main context, or in any thread.") },
+  { "_next", (PyCFunction) changes_next, METH_O,
+    PyDoc_STR ("Has a function called, in any thread, with the groups that changed next, with None at the end, or with an\n"
+               "error.") },
   { "__enter__", pyovs_handle_enter, METH_NOARGS, NULL },
   { "__exit__", (PyCFunction) changes_exit, METH_VARARGS, NULL },
   { NULL },

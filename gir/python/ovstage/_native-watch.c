@@ -7,7 +7,8 @@
  * The library completes waits in a main context. asyncio runs none, so a thread
  * of the package, started on first use, runs one and calls back from there; it
  * holds the GIL for the length of a callback only. A coroutine of ovstage.glib is
- * called back in the main context it runs in. */
+ * called back in the main context it runs in; who awaits a watch there, by way of
+ * that thread. */
 
 #include "config.h"
 
@@ -104,6 +105,71 @@ pyovs_watch (OvstageOperation *op, PyObject *function, gboolean in_this_context)
     {
       pyovs_watch_invoke (begin_watch_cb, watch);
     }
+  Py_RETURN_NONE;
+}
+
+static gboolean
+invoke_cb (gpointer user_data)
+{
+  PyGILState_STATE state;
+
+  if (pyovs_gil_begin (&state))
+    {
+      PyObject *value = PyObject_CallNoArgs (user_data);
+
+      if (value == NULL)
+        PyErr_WriteUnraisable (user_data);
+      Py_XDECREF (value);
+      pyovs_gil_end (state);
+    }
+  return G_SOURCE_REMOVE;
+}
+
+static void
+drop_function (gpointer data)
+{
+  PyGILState_STATE state;
+
+  if (!pyovs_gil_begin (&state))
+    return;
+  PYOVS_KEEPING_ERROR (Py_DECREF ((PyObject *) data));
+  pyovs_gil_end (state);
+}
+
+static void
+free_context (PyObject *capsule)
+{
+  g_main_context_unref (PyCapsule_GetPointer (capsule, NULL));
+}
+
+PyObject *
+pyovs_ref_context (PyObject *module, PyObject *unused)
+{
+  GMainContext *context = g_main_context_ref_thread_default ();
+  PyObject *capsule = PyCapsule_New (context, NULL, free_context);
+
+  if (capsule == NULL)
+    g_main_context_unref (context);
+  return capsule;
+}
+
+PyObject *
+pyovs_invoke (PyObject *module, PyObject *args)
+{
+  PyObject *capsule, *function;
+  GMainContext *context;
+  GSource *source;
+
+  if (!PyArg_ParseTuple (args, "OO", &capsule, &function))
+    return NULL;
+  context = PyCapsule_GetPointer (capsule, NULL);
+  if (context == NULL)
+    return NULL;
+  source = g_idle_source_new ();
+  g_source_set_priority (source, G_PRIORITY_DEFAULT);
+  g_source_set_callback (source, invoke_cb, Py_NewRef (function), drop_function);
+  g_source_attach (source, context);
+  g_source_unref (source);
   Py_RETURN_NONE;
 }
 

@@ -384,6 +384,8 @@ static PyMethodDef module_methods[] = {
   { "library_version", library_version, METH_NOARGS,
     PyDoc_STR ("library_version($module)\n--\n\nThe version of libovstage: (major, minor, micro).") },
   { "_data_type_text", data_type_text, METH_VARARGS, NULL },
+  { "_ref_context", pyovs_ref_context, METH_NOARGS, PyDoc_STR ("The thread-default main context, for _invoke().") },
+  { "_invoke", pyovs_invoke, METH_VARARGS, PyDoc_STR ("Has a function called in a main context.") },
   { "_iterate", pyovs_iterate, METH_NOARGS,
     PyDoc_STR ("Iterates the thread-default main context once; returns now and then even if nothing happens.") },
   { "_drain", drain, METH_NOARGS, PyDoc_STR ("Closes what is open; called as the interpreter ends.") },

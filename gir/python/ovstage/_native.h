@@ -305,4 +305,7 @@ PyObject *pyovs_watch (OvstageOperation *op, PyObject *function, gboolean in_thi
 /* In the package's own thread, where nothing is drained yet. */
 void pyovs_watch_invoke (GSourceFunc func, gpointer user_data);
 PyObject *pyovs_iterate (PyObject *module, PyObject *unused);
+/* The thread-default main context as a capsule, and a call there from any thread. */
+PyObject *pyovs_ref_context (PyObject *module, PyObject *unused);
+PyObject *pyovs_invoke (PyObject *module, PyObject *args);
 void pyovs_watch_stop (void);
