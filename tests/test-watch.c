@@ -4,6 +4,8 @@
 
 /* Watching attributes: what is told, when, where, and how it ends. */
 
+#include <string.h>
+
 #include <ovstage/ovstage.h>
 
 typedef struct
@@ -179,12 +181,39 @@ watch_or_fail (Fixture *f, OvstageQuery *query, const OvstageToken *attributes, 
   return watch;
 }
 
+static gboolean
+late_cb (gpointer late)
+{
+  *(gboolean *) late = TRUE;
+  return G_SOURCE_CONTINUE;
+}
+
+/* Reads may run on the stage's threads: what is to come may take a moment. */
+static void
+turn_until (Fixture *f, gsize length, guint64 cursor)
+{
+  gboolean late = FALSE;
+  guint timeout = g_timeout_add_seconds (20, late_cb, &late);
+
+  while (!late && (f->told->len < length || (f->watch != NULL && ovstage_watch_get_cursor (f->watch) < cursor)))
+    g_main_context_iteration (NULL, TRUE);
+  g_source_remove (timeout);
+  turn ();
+}
+
 static void
 assert_told (Fixture *f, const char *expected)
 {
-  turn ();
+  turn_until (f, strlen (expected), 0);
   g_assert_cmpstr (f->told->str, ==, expected);
   g_string_truncate (f->told, 0);
+}
+
+static void
+assert_cursor (Fixture *f, guint64 expected)
+{
+  turn_until (f, 0, expected);
+  g_assert_cmpuint (ovstage_watch_get_cursor (f->watch), ==, expected);
 }
 
 #define both (OvstageToken[]){ f->a, f->b }, 2
@@ -196,13 +225,13 @@ test_changes (Fixture *f, gconstpointer unused)
   write_value (f, f->query, f->a, 1, 1);
   seal (f, 1);
   f->watch = watch_or_fail (f, f->query, both);
-  g_assert_cmpuint (ovstage_watch_get_cursor (f->watch), ==, 1);
+  assert_cursor (f, 1);
   assert_told (f, "");
   write_value (f, f->query, f->a, 2, 2);
   assert_told (f, "");
   seal (f, 2);
   assert_told (f, "[a@2 3=2]");
-  g_assert_cmpuint (ovstage_watch_get_cursor (f->watch), ==, 2);
+  assert_cursor (f, 2);
   write_value (f, f->query, f->b, 3, 3);
   write_value (f, f->query, f->a, 3, 4);
   seal (f, 3);
@@ -219,7 +248,7 @@ test_nothing_selected (Fixture *f, gconstpointer unused)
   seal (f, 1);
   seal (f, 2);
   assert_told (f, "");
-  g_assert_cmpuint (ovstage_watch_get_cursor (f->watch), ==, 2);
+  assert_cursor (f, 2);
 }
 
 static void
@@ -262,10 +291,10 @@ test_scopes (Fixture *f, gconstpointer unused)
   write_value (f, f->query, f->b, 3, 2);
   seal_scope (f, 5, OVSTAGE_SCOPE_INCLUDE, &f->a, 1);
   assert_told (f, "[a@5 3=1]");
-  g_assert_cmpuint (ovstage_watch_get_cursor (f->watch), ==, 0);
+  assert_cursor (f, 0);
   seal_scope (f, 4, OVSTAGE_SCOPE_INCLUDE, &f->b, 1);
   assert_told (f, "[b@3 3=2]");
-  g_assert_cmpuint (ovstage_watch_get_cursor (f->watch), ==, 4);
+  assert_cursor (f, 4);
   write_value (f, f->query, f->a, 8, 3);
   write_value (f, f->query, f->b, 6, 4);
   seal (f, 8);
@@ -356,7 +385,7 @@ test_stage_gone (Fixture *f, gconstpointer unused)
   g_clear_object (&f->stage);
   g_assert_null (weak);
   assert_told (f, "");
-  g_assert_cmpuint (ovstage_watch_get_cursor (f->watch), ==, 0);
+  assert_cursor (f, 0);
 }
 
 typedef struct
@@ -445,7 +474,7 @@ test_attributes (Fixture *f, gconstpointer unused)
   write_value (f, f->query, f->a, 1, 1);
   seal (f, 1);
   assert_told (f, "[a@1 3=1]");
-  g_assert_cmpuint (ovstage_watch_get_cursor (f->watch), ==, 1);
+  assert_cursor (f, 1);
 }
 
 /* Of a watch that is asked: "[...]" or "end" or what went wrong. */
@@ -495,7 +524,7 @@ test_next (Fixture *f, gconstpointer unused)
   write_value (f, f->other, f->a, 2, 2);
   seal (f, 2);
   assert_told (f, "");
-  g_assert_cmpuint (ovstage_watch_get_cursor (f->watch), ==, 2);
+  assert_cursor (f, 2);
   write_value (f, f->query, f->a, 3, 2);
   assert_told (f, "");
   seal (f, 3);
@@ -517,7 +546,7 @@ test_next_slow (Fixture *f, gconstpointer unused)
       write_value (f, f->query, f->a, ordinal, (float) ordinal);
       seal (f, ordinal);
     }
-  g_assert_cmpuint (ovstage_watch_get_cursor (f->watch), ==, 0);
+  assert_cursor (f, 0);
   f->iterates = TRUE;
   ask (f, NULL);
   assert_told (f, "[a@100 3=100]");
@@ -616,7 +645,7 @@ test_next_no_callback (Fixture *f, gconstpointer unused)
   write_value (f, f->query, f->a, 1, 1);
   seal (f, 1);
   assert_told (f, "");
-  g_assert_cmpuint (ovstage_watch_get_cursor (f->watch), ==, 1);
+  assert_cursor (f, 1);
 }
 
 /* Writers in threads, and waits that are cancelled from another: each value comes, in order, the last one too. */
