@@ -640,6 +640,35 @@ test_adopted_outcomes (void)
   g_assert_cmpint (n_deleted, ==, 14);
 }
 
+/* Elements that stand where their type may not are copied, so that every tensor of a read is aligned for it. */
+static void
+test_misaligned (void)
+{
+  Scene scene;
+  float data[7] __attribute__ ((aligned (16))) = { 0 };
+  gpointer from = (guint8 *) data + 2;
+  const float values[] = { 0, 1, 2, 3, 4, 5 };
+  gint n_deleted = 0;
+  OvstageReadGroup *group;
+
+  memcpy (from, values, sizeof values);
+  scene_init (&scene, 3);
+  write_or_fail (&scene, scene.query, scene.a, 1, counted_rows (from, 3, 2, &n_deleted, FALSE));
+  g_assert_cmpint (n_deleted, ==, 3);
+  seal_or_fail (&scene, 1);
+  group = only_group_or_fail (&scene, scene.query, scene.a, 1);
+  for (guint i = 0; i < 3; i++)
+    {
+      OvstageTensor *tensor = ovs_read_group_ref_tensor (group, i);
+
+      g_assert_cmpuint ((guintptr) tensor->data % sizeof (float), ==, 0);
+      ovs_tensor_unref (tensor);
+    }
+  ovs_read_group_unref (group);
+  assert_values (&scene, scene.query, scene.a, 1, "0,1 2,3 4,5");
+  scene_clear (&scene);
+}
+
 /* One buffer, adopted whole. */
 static void
 test_adopted_ragged (void)
@@ -1432,6 +1461,7 @@ main (int argc, char **argv)
   g_test_add_func ("/engine-array/adopted", test_adopted);
   g_test_add_func ("/engine-array/adopted-outcomes", test_adopted_outcomes);
   g_test_add_func ("/engine-array/adopted-ragged", test_adopted_ragged);
+  g_test_add_func ("/engine-array/misaligned", test_misaligned);
   g_test_add_func ("/engine-array/values-and-offsets", test_values_and_offsets);
   g_test_add_func ("/engine-array/tombstones", test_tombstones);
   g_test_add_func ("/engine-array/values-without-memory", test_values_without_memory);

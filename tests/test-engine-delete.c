@@ -168,6 +168,62 @@ test_what_is_above_stays (void)
   scene_clear (&scene);
 }
 
+/* Also on prims that were sealed: the write, which changed nothing but values as it was submitted, has to make rows. */
+static void
+test_above_of_sealed_stays (gconstpointer whole)
+{
+  Scene scene;
+  OvsOp *one;
+
+  scene_init_depth (&scene, 3, 4);
+  one = query_or_fail (&scene, "1");
+  write_text (&scene, scene.query, scene.a, 1, "1 2 3");
+  seal_or_fail (&scene, 1);
+  write_text (&scene, scene.query, scene.a, 5, "5 6 7");
+  delete_or_fail (&scene, one, whole != NULL ? NULL : (guint64[]){ scene.a }, whole != NULL ? 0 : 1, 3);
+  /* Sealed apart, the delete is gone by the time of the write. */
+  seal_or_fail (&scene, 3);
+  assert_values (&scene, scene.query, scene.a, 3, "1 - 3");
+  seal_or_fail (&scene, 5);
+  assert_values (&scene, scene.query, scene.a, 1, "1 2 3");
+  assert_values (&scene, scene.query, scene.a, 3, "1 - 3");
+  assert_values (&scene, scene.query, scene.a, 5, "5 6 7");
+  /* One at the same ordinal comes before what is written after it. */
+  write_text (&scene, scene.query, scene.a, 6, "8 8 8");
+  delete_or_fail (&scene, one, whole != NULL ? NULL : (guint64[]){ scene.a }, whole != NULL ? 0 : 1, 6);
+  write_text (&scene, one, scene.a, 6, "9");
+  seal_or_fail (&scene, 6);
+  assert_values (&scene, scene.query, scene.a, 6, "8 9 8");
+  ovs_op_unref (one);
+  scene_clear (&scene);
+}
+
+/* Small writes that are staged in one part: those before the delete and those after it are not. */
+static void
+test_small_writes_around (void)
+{
+  Scene scene;
+  OvsOp *prims[3], *both;
+
+  scene_init_plain (&scene, 3);
+  for (guint i = 0; i < 3; i++)
+    prims[i] = query_prims_or_fail (scene.stage, &i, 1);
+  both = query_or_fail (&scene, "0 1");
+  write_text (&scene, scene.query, scene.a, 1, "1 2 3");
+  seal_or_fail (&scene, 1);
+  for (guint i = 0; i < 3; i++)
+    write_text (&scene, prims[i], scene.a, 2, "5");
+  delete_or_fail (&scene, both, TOKENS (scene.a), 2);
+  write_text (&scene, prims[1], scene.a, 2, "7");
+  write_text (&scene, prims[2], scene.a, 2, "8");
+  seal_or_fail (&scene, 2);
+  assert_values (&scene, scene.query, scene.a, 2, "- 7 8");
+  for (guint i = 0; i < 3; i++)
+    ovs_op_unref (prims[i]);
+  ovs_op_unref (both);
+  scene_clear (&scene);
+}
+
 /* A delete of what is not there kills what is submitted later at lower ordinals. */
 static void
 test_absent (void)
@@ -1285,6 +1341,9 @@ main (int argc, char **argv)
   g_test_add_func ("/engine/delete/order-in-one-ordinal", test_order_in_one_ordinal);
   g_test_add_func ("/engine/delete/order-in-the-log", test_order_in_the_log);
   g_test_add_func ("/engine/delete/what-is-above-stays", test_what_is_above_stays);
+  g_test_add_func ("/engine/delete/small-writes-around", test_small_writes_around);
+  g_test_add_data_func ("/engine/delete/above-of-sealed-stays/attribute", NULL, test_above_of_sealed_stays);
+  g_test_add_data_func ("/engine/delete/above-of-sealed-stays/prims", "whole", test_above_of_sealed_stays);
   g_test_add_func ("/engine/delete/absent", test_absent);
   g_test_add_func ("/engine/delete/absent-is-no-change", test_absent_is_no_change);
   g_test_add_func ("/engine/delete/attribute-that-comes-later", test_attribute_that_comes_later);

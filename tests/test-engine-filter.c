@@ -217,6 +217,8 @@ test_exact (void)
   assert_matches (&scene, compare (scene.a, OVSTAGE_FILTER_OP_GE, uint_value (G_MAXUINT64)), "");
   assert_matches (&scene, compare (scene.a, OVSTAGE_FILTER_OP_LE, double_value (-0x1p63)), "/p4");
   assert_matches (&scene, compare (scene.a, OVSTAGE_FILTER_OP_LT, double_value (-0x1p63)), "");
+  for (gint op = OVSTAGE_FILTER_OP_LT; op <= OVSTAGE_FILTER_OP_GE; op++)
+    assert_matches (&scene, compare (scene.a, (OvstageFilterOp) op, double_value (NAN)), "");
 
   write_bytes (&scene, scene.b, 1, float64, OVSTAGE_SEMANTIC_NONE, doubles, 5);
   assert_matches (&scene, compare (scene.b, OVSTAGE_FILTER_OP_GE, int_value (9007199254740993)), "/p1 /p2 /p4");
@@ -635,6 +637,50 @@ test_arrays (void)
   assert_matches (&scene, compare (scene.a, OVSTAGE_FILTER_OP_CONTAINS, double_value (NAN)), "");
   assert_fault (&scene, compare (scene.a, OVSTAGE_FILTER_OP_CONTAINS, text_value ("1")), OVSTAGE_ERROR_INVALID_ARGUMENT, "float32[]", "text");
   assert_fault (&scene, compare (scene.a, OVSTAGE_FILTER_OP_GT, int_value (1)), OVSTAGE_ERROR_NOT_SUPPORTED, "GT", "float32[]");
+  scene_clear (&scene);
+}
+
+/* What a deleted row had, whose memory is gone, is not looked at. */
+static void
+test_dead_arrays (void)
+{
+  Scene scene;
+  OvsOp *one;
+
+  scene_init (&scene, 3);
+  one = query_or_fail (&scene, "1");
+  write_or_fail (&scene, scene.query, scene.a, 1, payload_arrays_full ("1,2 1 3", TRUE));
+  seal_or_fail (&scene, 1);
+  assert_ok (ovs_stage_delete (scene.stage, one, TOKENS (scene.a), 2));
+  assert_matches (&scene, compare (scene.a, OVSTAGE_FILTER_OP_CONTAINS, int_value (1)), "/p0");
+  seal_or_fail (&scene, 2);
+  assert_matches (&scene, compare (scene.a, OVSTAGE_FILTER_OP_CONTAINS, int_value (1)), "/p0");
+  write_or_fail (&scene, one, scene.a, 3, payload_arrays ("4,1"));
+  assert_matches (&scene, compare (scene.a, OVSTAGE_FILTER_OP_CONTAINS, int_value (1)), "/p0 /p1");
+  ovs_op_unref (one);
+  scene_clear (&scene);
+}
+
+/* 0 and 1; as a literal by name, too, but for bools only. */
+static void
+test_bools (void)
+{
+  guint8 *data = g_memdup2 ("\1\0\1", 3);
+  gint64 n = 3;
+  Scene scene;
+
+  scene_init (&scene, 3);
+  write_or_fail (&scene, scene.query, scene.a, 1,
+                 payload_new ((OvstageDataType){ OVS_CODE_BOOL, 8, 1 }, 1, &n, NULL, data, g_free, data));
+  write_text (&scene, scene.query, scene.b, 1, "1 0 1");
+  assert_matches (&scene, compare (scene.a, OVSTAGE_FILTER_OP_IN, int_value (1)), "/p0 /p2");
+  assert_matches (&scene, compare (scene.a, OVSTAGE_FILTER_OP_IN, literal ("0")), "/p1");
+  assert_matches (&scene, compare (scene.a, OVSTAGE_FILTER_OP_IN, literal ("true")), "/p0 /p2");
+  assert_matches (&scene, compare (scene.a, OVSTAGE_FILTER_OP_IN, literal ("false")), "/p1");
+  assert_matches (&scene, compare (scene.a, OVSTAGE_FILTER_OP_LT, literal ("true")), "/p1");
+  assert_fault (&scene, compare (scene.a, OVSTAGE_FILTER_OP_IN, literal ("True")), OVSTAGE_ERROR_INVALID_ARGUMENT, "\"True\"", "number");
+  assert_fault (&scene, compare (scene.a, OVSTAGE_FILTER_OP_IN, text_value ("true")), OVSTAGE_ERROR_INVALID_ARGUMENT, "\"true\"", "number");
+  assert_fault (&scene, compare (scene.b, OVSTAGE_FILTER_OP_IN, literal ("true")), OVSTAGE_ERROR_INVALID_ARGUMENT, "\"true\"", "float32");
   scene_clear (&scene);
 }
 
@@ -1231,6 +1277,8 @@ main (int argc, char **argv)
   g_test_add_func ("/engine/filter/types", test_types);
   g_test_add_func ("/engine/filter/intervals", test_intervals);
   g_test_add_func ("/engine/filter/literals", test_literals);
+  g_test_add_func ("/engine/filter/bools", test_bools);
+  g_test_add_func ("/engine/filter/dead-arrays", test_dead_arrays);
   g_test_add_func ("/engine/filter/tokens", test_tokens);
   g_test_add_func ("/engine/filter/built-ins", test_built_ins);
   g_test_add_func ("/engine/filter/arrays", test_arrays);

@@ -398,6 +398,17 @@ test_leaks (void)
   assert_ok (ovstage_set_log_callback (NULL, NULL));
   g_log_set_always_fatal (fatal);
 
+  /* The list that goes with a group is not the caller's to release. */
+  flat_init (&flat);
+  assert_done (flat.stage, write_floats (&flat, 1, 1, 2, 3));
+  seal (&flat, 1);
+  read = read_at (&flat, 1);
+  assert_ok (ovstage_fetch_read_next (flat.stage, read, 0, &group));
+  assert_ok (ovstage_release_read (flat.stage, read).status);
+  g_test_expect_message ("ovstage", G_LOG_LEVEL_WARNING, "*destroyed with 1 open handles: read group *");
+  flat_clear (&flat);
+  g_test_assert_expected_messages ();
+
   g_test_expect_message ("ovstage", G_LOG_LEVEL_WARNING, "*destroyed with 2 open handles: path list*, query*");
   flat_init (&flat);
   ovstage_destroy_instance (flat.stage);
