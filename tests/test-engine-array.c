@@ -582,7 +582,7 @@ test_adopted (void)
   OvstageReadGroup *group;
   OvsOp *one;
 
-  scene_init (&scene, 3);
+  scene_init_plain (&scene, 3);
   one = query_or_fail (&scene, "1");
   write_or_fail (&scene, scene.query, scene.a, 1, counted_rows (data, 3, 2, &n_deleted, FALSE));
   seal_or_fail (&scene, 1);
