@@ -7,6 +7,7 @@
  * is compiled in; only GIO is linked. */
 
 #include "base/ovs-error.c"
+#include "object/ovstage-emitter.c"
 #include "object/ovstage-map.c"
 #include "object/ovstage-operation.c"
 #include "object/ovstage-query.c"
