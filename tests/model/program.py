@@ -218,7 +218,12 @@ class Program:
     def seal(self, op):
         call = f"stage.advance_write_floor({op['ordinal']}, scope=ovstage.Scope({op['scope']}), "
         call += f"attributes={op['attributes']!r})"
-        return self.submitted(op, call, self.oracle.seal(op))
+        waiting = self.oracle.waiting()
+        seen = self.oracle.seal(op)
+        out = self.submitted(op, call, seen)
+        for slot, want in zip(waiting, seen.get("watches", [])):
+            out += [*self.settle(), *self.take_watch(slot, want, None, f"{self.where}, watch {slot}")]
+        return out
 
     def clone(self, op):
         call = f"stage.clone_async({op['source']!r}, {op['targets']!r}, {op['ordinal']})"

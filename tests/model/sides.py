@@ -137,6 +137,8 @@ class ModelSide:
         seen = self.submitted(op, self.model.advance(op["ordinal"], op["scope"], op["attributes"]))
         for as_of, ordinal, start in self.floating:
             as_of.add(self.as_of_global(self.model.global_floor(), ordinal, start))
+        if self.waiting():
+            seen["watches"] = [self.take_watch(self.watches[slot]) for slot in self.waiting()]
         return seen
 
     def clone(self, op):
@@ -294,8 +296,13 @@ class ModelSide:
             return None
         status, watch = self.model.watch(prims, op["attributes"])
         if status == model.OK:
+            watch.waits, watch.asks = False, not op["callback"]
             self.watches[op["slot"]] = watch
         return {"status": status}
+
+    def waiting(self):
+        """Those that were asked and had nothing to tell: they tell of the next change at once, however slow we are."""
+        return [slot for slot, watch in self.watches.items() if watch.waits]
 
     def watch_take(self, op):
         watch = self.watches.get(op["slot"])
@@ -303,6 +310,7 @@ class ModelSide:
 
     def take_watch(self, watch):
         groups = self.model.watch_next(watch)
+        watch.waits = watch.asks and not groups
         return {
             "told": [[self.describe(group) for group in groups]] if groups else [],
             "cursor": self.model.cursor(watch),
@@ -389,7 +397,7 @@ class LibrarySide:
         """@want: what the model says; where threads are busy the library may need some time for that."""
         if op is None:
             return self.end(want)
-        return self.watch_take(op, want) if op["op"] == "watch_take" else getattr(self, op["op"])(op)
+        return getattr(self, op["op"])(op, want) if op["op"] in ("seal", "watch_take") else getattr(self, op["op"])(op)
 
     def prims(self, op):
         which = op["list"]
@@ -487,11 +495,16 @@ class LibrarySide:
         names = [self.attribute(name, op) for name in op["attributes"]]
         return self.submitted(op, lambda: self.stage.delete_attributes(self.prims(op), names, op["ordinal"]))
 
-    def seal(self, op):
+    def seal(self, op, want):
         scope = self.see.ovstage.Scope(op["scope"])
-        return self.submitted(
+        seen = self.submitted(
             op, lambda: self.stage.advance_write_floor(op["ordinal"], scope=scope, attributes=op["attributes"])
         )
+        waiting = [watch for watch in self.watches.values() if watch.task is not None]
+        if waiting:
+            self.settle()
+            seen["watches"] = [self.take_watch(*pair) for pair in zip(waiting, want.get("watches", []))]
+        return seen
 
     def clone(self, op):
         return self.submitted(op, lambda: self.stage.clone_async(op["source"], op["targets"], op["ordinal"]))
