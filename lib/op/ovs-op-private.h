@@ -99,8 +99,8 @@ struct _OvsOp
   GSList *watches; /* (owned) Watch */
 };
 
-/* What a filter query took. */
-typedef struct _OvsSelect OvsSelect;
+/* What a filter query looks at. */
+typedef struct _OvsSelection OvsSelection;
 
 typedef struct
 {
@@ -109,7 +109,7 @@ typedef struct
   OvsBinding *binding;   /* protected by the stage lock (owned) (nullable) the last one used */
   guint32 *attributes;   /* (owned) (nullable) that a filter found on its prims, ascending */
   gsize n_attributes;
-  OvsSelect *select;     /* (owned) (nullable) of a filter that is still to be evaluated */
+  OvsSelection *selection; /* (owned) (nullable) of a filter that is still to be evaluated */
 } OvsQuery;
 
 /* What is left to do of a clone that is booked. */
@@ -357,7 +357,7 @@ gboolean ovs_read_settle_range (OvsRead *read, GError **error);
 void ovs_range_work_free (OvsRangeWork *work);
 void ovs_query_run (OvsOp *query, GQueue *ready);
 /* Lets go of what an unfinished filter holds, once nobody will evaluate it. */
-void ovs_query_drop_select (OvsOp *query);
+void ovs_query_drop_selection (OvsOp *query);
 void ovs_query_clear (OvsQuery *query);
 void ovs_advance_clear (OvsAdvance *advance);
 gboolean ovs_advance_covers (const OvsAdvance *advance, guint32 attribute);

@@ -410,7 +410,7 @@ ovs_op_cancel (OvsOp *op)
     {
       ovs_op_end (op);
       if (op->kind == OVS_OP_QUERY)
-        ovs_query_drop_select (op);
+        ovs_query_drop_selection (op);
       ovs_ops_run (&ready);
       ovs_blocked_free (blocked);
       ovs_op_unref (op);

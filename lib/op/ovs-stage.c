@@ -164,7 +164,7 @@ ovs_stage_close (OvsStage *stage)
 
       ovs_op_end (op);
       if (op->kind == OVS_OP_QUERY)
-        ovs_query_drop_select (op);
+        ovs_query_drop_selection (op);
     }
   ovs_ops_run (&ready);
   g_ptr_array_set_size (blocked, 0);
@@ -536,26 +536,4 @@ const char *
 ovs_stage_name (OvsStage *stage, guint32 token)
 {
   return ovs_path_dict_get_token_text (stage->dict, token, NULL);
-}
-
-OvsOp *
-ovs_stage_query_list (OvsStage *stage, OvstagePathList *list)
-{
-  OvsQuery *query = ovs_op_new (stage, OVS_OP_QUERY, sizeof *query);
-  GError *error = NULL;
-
-  query->list = ovs_path_list_ref (list);
-  if (list->dict != stage->dict)
-    ovs_fail (&error, OVSTAGE_ERROR_INVALID_HANDLE, "path list: it is of another dictionary");
-  ovs_stage_lock (stage);
-  if (error == NULL && ovs_stage_check_open (stage, &error))
-    ovs_op_book (&query->op);
-  ovs_stage_unlock (stage);
-  return ovs_op_end_new (&query->op, error);
-}
-
-OvstagePathList *
-ovs_query_get_list (OvsOp *query)
-{
-  return ((OvsQuery *) query)->list;
 }
