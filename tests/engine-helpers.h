@@ -14,6 +14,7 @@
 #include "base/ovs-debug.h"
 #include "op/ovs-op-private.h"
 #include "op/ovs-read-group.h"
+#include "op/ovs-read.h"
 
 #define N_(...) G_N_ELEMENTS (((guint64[]) { __VA_ARGS__ }))
 /* (attributes, n) of a list of tokens */

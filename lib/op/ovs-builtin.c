@@ -2,10 +2,6 @@
  * SPDX-FileCopyrightText: 2026 The libovstage authors
  */
 
-/* Attributes that nobody writes: usd-path, usd-parent, usd-children. What they tell
- * follows from which prims exist as a read is booked, so it is taken then, whatever the
- * read has to wait for; what follows from the paths is made at the fetch. */
-
 #include "config.h"
 
 #include "op/ovs-children.h"

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-#include "op/ovs-op-private.h"
+#include "op/ovs-read.h"
 #include "op/ovs-watch.h"
 
 #include "base/ovs-debug.h"

@@ -33,6 +33,7 @@
 #include "base/ovs-worker.h"
 #include "column/ovs-fold.h"
 #include "column/ovs-peek.h"
+#include "op/ovs-builtin.h"
 #include "op/ovs-stage.h"
 #include "order/ovs-write-floor.h"
 #include "query/ovs-binding.h"
@@ -140,63 +141,6 @@ typedef struct
   gsize n_attributes;
   guint32 attributes[];
 } OvsAdvance;
-
-/* Attributes that nobody writes, in the order of the reserved names. */
-typedef enum
-{
-  OVS_BUILTIN_NONE,
-  OVS_BUILTIN_PATH,
-  OVS_BUILTIN_PARENT,
-  OVS_BUILTIN_CHILDREN,
-  OVS_BUILTIN_ACTIVE,
-} OvsBuiltinKind;
-
-/* One of them, as a read took it. */
-typedef struct _OvsBuiltin OvsBuiltin;
-
-/* Rows that changed, as a read took them. */
-typedef struct
-{
-  guint64 ordinal;
-  OvsDelta *delta; /* (owned) */
-  OvsBits *wanted; /* (owned) (nullable) in another numbering, the rows that count */
-} OvsTakenDelta;
-
-/* One column of one attribute, as a read took it. */
-typedef struct
-{
-  guint32 attribute;
-  OvsBuiltin *builtin; /* (owned) (nullable) then only attribute and floor count */
-  guint64 floor;
-  guint64 generation;
-  guint64 newest;      /* its newest change; where deltas are there, it is to be found among them first */
-  GArray *deltas;      /* (owned) (nullable) OvsTakenDelta, newest first */
-  OvsVersion *version; /* (owned) (nullable) NULL: what ceased to be */
-  OvsBinding *binding; /* (owned) (nullable) of all that carry it, */
-  OvsPlaces *places;   /* (owned) (nullable) or of some */
-} OvsTaken;
-
-typedef struct _OvsRangeWork OvsRangeWork;
-
-typedef struct
-{
-  OvsOp op;
-  OvstagePathList *list; /* (owned) */
-  OvsQuery *query;       /* (nullable) lent by the caller, while it submits */
-  guint64 ordinal;
-  guint64 start; /* of a range */
-  guint64 *starts; /* (owned) (nullable) of a watch: that of each attribute, and once it ran, that of what comes next */
-  gboolean is_range;
-  OvsRangeWork *range; /* (owned) (nullable) what was taken and is to be sorted out */
-  guint64 as_of;
-  GPtrArray *builtins; /* (owned) (nullable) OvsBuiltin of each attribute that is one, as it was booked */
-  GArray *taken; /* (owned) (nullable) OvsTaken */
-  OvsTaken first_taken; /* the only one, when taken is NULL and n_taken 1 */
-  guint n_taken;
-  guint next; /* (atomic) */
-  gsize n_attributes;
-  guint32 attributes[];
-} OvsRead;
 
 typedef struct
 {
@@ -335,26 +279,11 @@ void ovs_ops_run (GQueue *ready);
 
 /* No lock held. The operation has begun, and waits for nothing. */
 void ovs_advance_run (OvsAdvance *advance, GQueue *ready);
-void ovs_read_run (OvsRead *read, GQueue *ready);
 void ovs_map_run (OvsOp *map, GQueue *ready);
 void ovs_write_run (OvsWrite *write);
 void ovs_map_clear (OvsOp *map);
 void ovs_ordinal_run (OvsOrdinal *ordinal, GQueue *ready);
 void ovs_clone_run (OvsWrite *write);
-/* The changes of attributes, each once, from their @starts on. */
-OvsOp *ovs_stage_read_from (OvsStage *stage, OvsOp *query, const guint64 *attributes, gsize n_attributes, const guint64 *starts);
-/* It tells the global floor, which any advance may raise: no attribute that is stored was asked for. */
-gboolean ovs_read_tells_floor (const OvsRead *read);
-void ovs_read_clear (OvsRead *read);
-/* Takes what @taken holds. */
-void ovs_read_add_taken (OvsRead *read, const OvsTaken *taken);
-/* Stage lock held. A new reference; NULL without memory. */
-OvsBinding *ovs_read_bind (OvsRead *read, OvsLayout *layout, GError **error);
-/* Stage lock held. What one attribute changed in the range of the read, which has prims. */
-gboolean ovs_read_take_range (OvsRead *read, guint32 token, GError **error);
-/* No lock needed. Makes groups of all that was taken, if it can be told. */
-gboolean ovs_read_settle_range (OvsRead *read, GError **error);
-void ovs_range_work_free (OvsRangeWork *work);
 void ovs_query_run (OvsOp *query, GQueue *ready);
 /* Lets go of what an unfinished filter holds, once nobody will evaluate it. */
 void ovs_query_drop_selection (OvsOp *query);
@@ -387,8 +316,6 @@ ovs_stage_has_prim (const OvsStage *stage, guint32 prim)
   return prim < stage->n_live && stage->live[prim] > 0;
 }
 
-/* NULL without memory. */
-OvsBuiltin *ovs_builtin_take (OvsStage *stage, guint32 attribute, OvstagePathList *list, GError **error);
 /* A new reference; NULL without memory. */
 OvsBinding *ovs_stage_bind (OvsStage *stage, OvsQuery *query, OvsLayout *layout);
 /* Refused: no memory for another operation in the queue. */
@@ -410,9 +337,6 @@ gboolean ovs_check_prim_mode (OvstagePrimMode prim_mode, GError **error);
 gboolean ovs_check_semantic (OvstageSemantic semantic, GError **error);
 gboolean ovs_check_ordinal (guint64 ordinal, const char *what, GError **error);
 gboolean ovs_check_placement (const OvstagePlacement *placement, GError **error);
-/* No lock held for these: NULL if no prim has a row. Once. */
-OvstageReadGroup *ovs_builtin_new_group (OvsBuiltin *builtin, OvstagePathList *list, guint64 as_of, guint64 floor);
-void ovs_builtin_free (OvsBuiltin *builtin); /* (nullable) */
 /* The reserved names are the first tokens, one after another. */
 static inline OvsBuiltinKind
 ovs_stage_get_builtin (OvsStage *stage, guint32 token)

@@ -16,7 +16,7 @@
 
 #include "config.h"
 
-#include "op/ovs-op-private.h"
+#include "op/ovs-read.h"
 
 typedef struct
 {

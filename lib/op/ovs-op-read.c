@@ -4,19 +4,7 @@
 
 #include "config.h"
 
-#include "column/ovs-presence.h"
-#include "op/ovs-op-private.h"
-#include "op/ovs-read-group.h"
-
-static void
-clear_taken (OvsTaken *taken)
-{
-  g_clear_pointer (&taken->builtin, ovs_builtin_free);
-  g_clear_pointer (&taken->deltas, g_array_unref);
-  g_clear_pointer (&taken->version, ovs_version_unref);
-  g_clear_pointer (&taken->binding, ovs_binding_unref);
-  g_clear_pointer (&taken->places, ovs_places_unref);
-}
+#include "op/ovs-read.h"
 
 static void
 drop_taken (OvsRead *read)
@@ -24,7 +12,7 @@ drop_taken (OvsRead *read)
   if (read->taken != NULL)
     g_clear_pointer (&read->taken, g_array_unref);
   else if (read->n_taken > 0)
-    clear_taken (&read->first_taken);
+    ovs_taken_clear (&read->first_taken);
   read->n_taken = 0;
   g_clear_pointer (&read->range, ovs_range_work_free);
 }
@@ -49,7 +37,7 @@ ovs_read_add_taken (OvsRead *read, const OvsTaken *taken)
       if (read->taken == NULL)
         {
           read->taken = g_array_new (FALSE, FALSE, sizeof (OvsTaken));
-          g_array_set_clear_func (read->taken, (GDestroyNotify) clear_taken);
+          g_array_set_clear_func (read->taken, (GDestroyNotify) ovs_taken_clear);
           g_array_append_val (read->taken, read->first_taken);
         }
       g_array_append_val (read->taken, *taken);
@@ -61,157 +49,6 @@ static OvsTaken *
 get_taken (OvsRead *read, guint i)
 {
   return read->taken != NULL ? &g_array_index (read->taken, OvsTaken, i) : &read->first_taken;
-}
-
-/* Whether the first row of a target is one of a query whose rows are a run, and is there. */
-static gboolean
-meets_with_first_row (const OvsTaken *taken, const OvsTarget *target)
-{
-  const OvsBinding *binding = taken->binding;
-  guint32 row = target->rows != NULL && target->n > 0 ? *(const guint32 *) target->rows->data : target->first;
-
-  return target->n > 0 && row - binding->first < binding->n && ovs_version_has_row (taken->version, row);
-}
-
-/* Whether a change meets the rows of the query, where a look is enough. */
-static gboolean
-meets_at_once (const OvsTaken *taken, const OvsDelta *delta)
-{
-  const OvsBinding *binding = taken->binding;
-
-  if (delta->all)
-    return TRUE;
-  if (delta->numbering != taken->version->numbering)
-    return FALSE;
-  if (binding->rows == NULL && delta->n_targets > 0 && meets_with_first_row (taken, &delta->targets[0]))
-    return TRUE;
-  if (taken->version->live != NULL || binding->end > taken->version->n_rows)
-    return FALSE;
-  for (guint i = 0; i < MIN (delta->n_targets, 4); i++)
-    {
-      const OvsTarget *target = &delta->targets[i];
-
-      if (target->rows == binding->rows &&
-          ovs_binding_meets (taken->binding, NULL, target->first, target->n,
-                             target->rows != NULL ? (const guint32 *) target->rows->data : NULL))
-        return TRUE;
-    }
-  return FALSE;
-}
-
-/* The rows of @layout on which prims of the query stand that are in the version, which has other row numbers. */
-static OvsBits *
-find_wanted (const OvsTaken *taken, OvstagePathList *list, OvsLayout *layout)
-{
-  OvsBits *wanted = ovs_bits_new (layout->n, FALSE);
-
-  if (wanted == NULL)
-    g_error ("out of memory for %u rows", layout->n);
-  for (guint32 i = 0; i < list->n; i++)
-    {
-      guint32 row = ovs_binding_get_row (taken->binding, i);
-
-      if (row == OVS_INDEX_NONE || !ovs_version_has_row (taken->version, row))
-        continue;
-      row = ovs_layout_find (layout, list->ids[i]);
-      if (row != OVS_INDEX_NONE)
-        ovs_bits_set (wanted, row);
-    }
-  return wanted;
-}
-
-static void
-clear_taken_delta (gpointer data)
-{
-  OvsTakenDelta *taken = data;
-
-  ovs_delta_unref (taken->delta);
-  g_clear_pointer (&taken->wanted, ovs_bits_unref);
-}
-
-/* Layouts may grow once the lock is let go of, so rows of an older numbering are looked up now. */
-static void
-take_wanted (OvsTaken *taken, OvstagePathList *list)
-{
-  OvsTakenDelta *deltas = (OvsTakenDelta *) taken->deltas->data, *last = NULL;
-
-  for (guint i = 0; i < taken->deltas->len; i++)
-    {
-      OvsTakenDelta *delta = &deltas[i];
-
-      if (delta->delta->all || delta->delta->numbering == taken->version->numbering)
-        continue;
-      if (last != NULL && delta->delta->layout == last->delta->layout)
-        delta->wanted = ovs_bits_ref (last->wanted);
-      else
-        delta->wanted = find_wanted (taken, list, delta->delta->layout);
-      last = delta;
-    }
-}
-
-/* The newest change up to the version that meets its rows of the query. Where that takes more than a look, the
- * changes are kept for the fetch. */
-static void
-take_newest (OvsTaken *taken, OvsColumn *column, OvstagePathList *list)
-{
-  guint n = ovs_changes_count (&column->changes, taken->version->ordinal);
-  gboolean renumbered = FALSE, all = FALSE;
-  const OvsDelta *last = NULL;
-
-  if (n > 0 && meets_at_once (taken, ovs_changes_get (&column->changes, n - 1)->what))
-    {
-      taken->newest = ovs_changes_get (&column->changes, n - 1)->ordinal;
-      return;
-    }
-  taken->newest = MIN (column->attr->change_frontier, taken->version->ordinal);
-  if (n == 0)
-    return;
-  taken->deltas = g_array_new (FALSE, TRUE, sizeof (OvsTakenDelta));
-  g_array_set_clear_func (taken->deltas, clear_taken_delta);
-  for (guint i = n; i > 0 && !all; i--)
-    {
-      const OvsChange *change = ovs_changes_get (&column->changes, i - 1);
-      OvsTakenDelta delta = { change->ordinal, change->what, NULL };
-
-      if (delta.delta == last)
-        continue;
-      last = delta.delta;
-      all = last->all;
-      renumbered = renumbered || (!all && last->numbering != taken->version->numbering);
-      ovs_delta_ref (delta.delta);
-      g_array_append_val (taken->deltas, delta);
-    }
-  if (renumbered)
-    take_wanted (taken, list);
-}
-
-static gboolean
-meets_target (const OvsTaken *taken, const OvsTarget *target, const OvsBits *wanted)
-{
-  const guint32 *rows = target->rows != NULL ? (const guint32 *) target->rows->data : NULL;
-
-  if (wanted == NULL)
-    return ovs_binding_meets (taken->binding, taken->version, target->first, target->n, rows);
-  for (guint32 i = 0; i < target->n; i++)
-    if (ovs_bits_get (wanted, rows != NULL ? rows[i] : target->first + i))
-      return TRUE;
-  return FALSE;
-}
-
-static guint64
-find_newest (const OvsTaken *taken)
-{
-  for (guint i = 0; taken->deltas != NULL && i < taken->deltas->len; i++)
-    {
-      const OvsTakenDelta *delta = &g_array_index (taken->deltas, OvsTakenDelta, i);
-
-      if (delta->delta->all)
-        return delta->ordinal;
-      for (guint t = 0; t < delta->delta->n_targets; t++)
-        if (meets_target (taken, &delta->delta->targets[t], delta->wanted))
-          return delta->ordinal;
-    }
-  return taken->newest;
 }
 
 /* The query itself remembers the last rows it was bound to; a read that runs later has only the list. */
@@ -274,7 +111,7 @@ take_attribute (OvsRead *read, guint32 token, GError **error)
         return FALSE;
       taken.generation = ovs_attr_get_generation (attr, ordinal);
       taken.version = ovs_version_ref (version);
-      take_newest (&taken, column, read->list);
+      ovs_taken_note_newest (&taken, column, read->list);
       ovs_read_add_taken (read, &taken);
     }
   return TRUE;
@@ -369,90 +206,6 @@ ovs_read_run (OvsRead *read, GQueue *ready)
   ovs_op_end (&read->op);
 }
 
-static gboolean
-lists_meet (OvstagePathList *a, OvstagePathList *b)
-{
-  for (guint32 i = 0; i < a->n; i++)
-    if (ovs_path_list_index_of (b, a->ids[i]) != OVS_INDEX_NONE)
-      return TRUE;
-  return FALSE;
-}
-
-static gboolean
-fail_deleted (OvsRead *read, guint32 token, guint64 ordinal, guint64 floor, GError **error)
-{
-  return ovs_fail (error, OVSTAGE_ERROR_WRITE_FLOOR_VIOLATION,
-                   "attribute '%s' has an unsealed delete at ordinal %" G_GUINT64_FORMAT " on prims of the query; its write floor is %" G_GUINT64_FORMAT
-                   ", the read is at %" G_GUINT64_FORMAT,
-                   ovs_stage_name (read->op.stage, token), ordinal, floor, read->ordinal);
-}
-
-/* A delete of the attribute is unsealed work on its keys; one of whole prims only where something lives or is staged. */
-static gboolean
-check_deletes (OvsRead *read, OvsAttr *attr, guint32 token, guint64 floor, GError **error)
-{
-  OvsStage *stage = read->op.stage;
-
-  for (guint i = 0; attr != NULL && i < attr->deletes->len; i++)
-    {
-      const OvsDelete *delete = attr->deletes->pdata[i];
-
-      if (delete->ordinal > floor && delete->ordinal <= read->ordinal && lists_meet (delete->list, read->list))
-        return fail_deleted (read, token, delete->ordinal, floor, error);
-    }
-  for (guint i = 0; attr != NULL && i < stage->prim_deletes->len; i++)
-    {
-      const OvsDelete *delete = stage->prim_deletes->pdata[i];
-
-      if (delete->ordinal > floor && delete->ordinal <= read->ordinal && ovs_delete_touches (delete, token) &&
-          ovs_presence_touches (attr, stage->prim_deletes, ovs_floors_get (&stage->sealed, token), floor, delete->list, read->list,
-                                read->ordinal))
-        return fail_deleted (read, token, delete->ordinal, floor, error);
-    }
-  return TRUE;
-}
-
-/* What is staged above every advance submitted so far, at or below the ordinal, on a selected prim. Later writes do
- * not matter, so this is found when the read is submitted. */
-static gboolean
-check_unsealed (OvsRead *read, guint32 token, GError **error)
-{
-  OvsStage *stage = read->op.stage;
-  OvsAttr *attr = ovs_stage_get_attr (stage, token);
-  guint64 floor;
-
-  if (read->list->n == 0)
-    return TRUE;
-  floor = ovs_floors_get (ovs_op_get_closing (&read->op), token);
-  if ((stage->prim_deletes->len > 0 || (attr != NULL && attr->deletes->len > 0)) && !check_deletes (read, attr, token, floor, error))
-    return FALSE;
-  if (attr == NULL)
-    return TRUE;
-  for (guint i = ovs_attr_count_sets (attr, floor); i < attr->sets->len; i++)
-    {
-      const OvsWriteSet *set = attr->sets->pdata[i];
-      g_autoptr (OvsBinding) binding = NULL;
-
-      if (set->ordinal > read->ordinal)
-        break;
-      binding = ovs_read_bind (read, set->column->layout, error);
-      if (binding == NULL)
-        return FALSE;
-      for (guint p = 0; p < set->n_parts; p++)
-        {
-          const OvsPart *part = &set->parts[p];
-          g_autofree guint32 *scratch = NULL;
-
-          if (ovs_binding_meets (binding, NULL, part->first, part->n, ovs_part_peek_rows (part, &scratch)))
-            return ovs_fail (error, OVSTAGE_ERROR_WRITE_FLOOR_VIOLATION,
-                             "attribute '%s' has unsealed writes at ordinal %" G_GUINT64_FORMAT " on prims of the query; its write floor is %" G_GUINT64_FORMAT
-                             ", the read is at %" G_GUINT64_FORMAT,
-                             ovs_stage_name (stage, token), set->ordinal, floor, read->ordinal);
-        }
-    }
-  return TRUE;
-}
-
 static gsize
 count_builtins (const OvsRead *read)
 {
@@ -492,7 +245,7 @@ check_and_take_builtins (OvsRead *read, GError **error)
 {
   if (read->ordinal != OVSTAGE_ORDINAL_NEWEST)
     for (gsize i = 0; i < read->n_attributes; i++)
-      if (!check_unsealed (read, read->attributes[i], error))
+      if (!ovs_read_check_unsealed (read, read->attributes[i], error))
         return FALSE;
   return read->is_range || take_builtins (read, error); /* in a range they never change */
 }
@@ -646,62 +399,6 @@ ovs_read_get_as_of (OvsOp *op)
   return ovs_op_is_done (op) ? ((OvsRead *) op)->as_of : 0;
 }
 
-/* NULL: no prim of the query is in it. Nobody else has @taken: its version becomes the group's, so that a read that was
- * fetched holds nothing. */
-static OvstageReadGroup *
-new_group (OvsRead *read, OvsTaken *taken)
-{
-  const OvsVersion *version = taken->version;
-  const OvsBinding *binding = taken->binding;
-  OvstageReadGroup *group;
-  OvsPlaces *places = g_steal_pointer (&taken->places);
-
-  if (taken->builtin != NULL)
-    return ovs_builtin_new_group (taken->builtin, read->list, read->as_of, taken->floor);
-  if (places == NULL && (binding->rows != NULL || version->live != NULL || (guint64) binding->first + binding->n > version->n_rows))
-    {
-      places = ovs_binding_get_places (taken->binding, version);
-      if (places->prim_count == 0)
-        {
-          ovs_places_unref (places);
-          return NULL;
-        }
-    }
-
-  group = g_new (OvstageReadGroup, 1);
-  group->refs = 1;
-  group->attribute = taken->attribute;
-  group->dtype = version != NULL ? version->schema.dtype : (OvstageDataType){ 0 };
-  group->semantic = version != NULL ? version->schema.semantic : OVSTAGE_SEMANTIC_NONE;
-  group->is_array = version != NULL && version->schema.is_array;
-  group->is_delete = version == NULL;
-  group->ordinal = find_newest (taken);
-  group->write_floor = taken->floor;
-  group->layout_generation = taken->generation;
-  group->list = ovs_path_list_ref (read->list);
-  group->prim_offset = places != NULL ? places->prim_offset : 0;
-  group->prim_count = places != NULL ? places->prim_count : binding->n;
-  group->prim_map = places != NULL ? places->prim_map : NULL;
-  group->data_count = places != NULL ? places->data_count : binding->n;
-  group->data_map = places != NULL ? places->data_map : NULL;
-  group->n_tensors = version != NULL ? 1 : 0;
-  group->row_map = NULL;
-  if (group->is_array)
-    {
-      /* Each prim has a tensor of its own: the rows need not be told apart from them. */
-      group->row_map = group->data_map;
-      group->data_map = NULL;
-      group->data_count = group->n_tensors = group->prim_count;
-    }
-  group->first_row = places != NULL ? places->first_row : binding->first;
-  group->version = g_steal_pointer (&taken->version);
-  group->places = places;
-  group->tensor = NULL;
-  group->tensors = NULL;
-  group->packed = NULL;
-  return group;
-}
-
 gboolean
 ovs_read_next (OvsOp *op, OvstageReadGroup **group, GError **error)
 {
@@ -723,7 +420,7 @@ ovs_read_next (OvsOp *op, OvstageReadGroup **group, GError **error)
       i = (guint) g_atomic_int_add (&read->next, 1);
       if (i >= read->n_taken)
         break;
-      *group = new_group (read, get_taken (read, i));
+      *group = ovs_taken_new_group (get_taken (read, i), read->list, read->as_of);
     }
   return TRUE;
 }

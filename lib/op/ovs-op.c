@@ -4,7 +4,7 @@
 
 #include "config.h"
 
-#include "op/ovs-op-private.h"
+#include "op/ovs-read.h"
 
 #include <string.h>
 

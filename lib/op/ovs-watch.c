@@ -6,7 +6,7 @@
 
 #include "op/ovs-watch.h"
 
-#include "op/ovs-read-group.h"
+#include "op/ovs-read.h"
 
 struct _OvsWatch
 {
