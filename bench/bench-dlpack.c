@@ -4,7 +4,8 @@
 
 /* One tensor across the boundary, as C code that takes Python arguments sees it: by
  * the exchange table of the tensor's type, next to that of tvm-ffi and to __dlpack__().
- * A module for bench_dlpack.py. */
+ * Lending fills a DLTensor, giving makes a managed tensor and deletes it, taking makes a Python
+ * object of one that was given. A module for bench_dlpack.py. */
 
 #include "config.h"
 
@@ -22,7 +23,9 @@ typedef struct
   PyObject *tensor; /* ours */
   PyObject *array;  /* numpy's */
   PyObject *other;  /* (nullable) of a type with tvm-ffi's table */
-  PyObject *import; /* our function */
+  PyObject *import; /* our function, and those of numpy and tvm-ffi */
+  PyObject *numpy_import;
+  PyObject *their_import;
   const DLPackExchangeAPI *ours;
   const DLPackExchangeAPI *theirs; /* (nullable) */
   PyObject *str_dlpack;
@@ -61,13 +64,22 @@ give (const DLPackExchangeAPI *table, PyObject *object)
 }
 
 static void
-give_and_take (const DLPackExchangeAPI *table, PyObject *object)
+lend (const DLPackExchangeAPI *table, PyObject *object)
+{
+  DLTensor tensor;
+
+  check (table->dltensor_from_py_object_no_sync (object, &tensor) == 0);
+  BENCH_KEEP (tensor.data);
+}
+
+static void
+give_and_take (const DLPackExchangeAPI *from, PyObject *object, const DLPackExchangeAPI *to)
 {
   DLManagedTensorVersioned *managed;
   void *taken;
 
-  check (table->managed_tensor_from_py_object_no_sync (object, &managed) == 0);
-  check (table->managed_tensor_to_py_object_no_sync (managed, &taken) == 0);
+  check (from->managed_tensor_from_py_object_no_sync (object, &managed) == 0);
+  check (to->managed_tensor_to_py_object_no_sync (managed, &taken) == 0);
   Py_DECREF ((PyObject *) taken);
 }
 
@@ -84,9 +96,9 @@ call_dlpack (Exchange *exchange, PyObject *object)
 }
 
 static void
-import (Exchange *exchange, PyObject *object)
+import (PyObject *function, PyObject *object)
 {
-  PyObject *tensor = PyObject_CallOneArg (exchange->import, object);
+  PyObject *tensor = PyObject_CallOneArg (function, object);
 
   check (tensor != NULL);
   Py_DECREF (tensor);
@@ -95,11 +107,13 @@ import (Exchange *exchange, PyObject *object)
 static void
 lend_ours (gpointer data)
 {
-  Exchange *exchange = data;
-  DLTensor tensor;
+  lend (((Exchange *) data)->ours, ((Exchange *) data)->tensor);
+}
 
-  check (exchange->ours->dltensor_from_py_object_no_sync (exchange->tensor, &tensor) == 0);
-  BENCH_KEEP (tensor.data);
+static void
+lend_theirs (gpointer data)
+{
+  lend (((Exchange *) data)->theirs, ((Exchange *) data)->other);
 }
 
 static void
@@ -115,15 +129,21 @@ give_theirs (gpointer data)
 }
 
 static void
-take_ours (gpointer data)
+ours_to_ours (gpointer data)
 {
-  give_and_take (((Exchange *) data)->ours, ((Exchange *) data)->tensor);
+  give_and_take (((Exchange *) data)->ours, ((Exchange *) data)->tensor, ((Exchange *) data)->ours);
 }
 
 static void
-take_theirs (gpointer data)
+theirs_to_ours (gpointer data)
 {
-  give_and_take (((Exchange *) data)->theirs, ((Exchange *) data)->other);
+  give_and_take (((Exchange *) data)->theirs, ((Exchange *) data)->other, ((Exchange *) data)->ours);
+}
+
+static void
+theirs_to_theirs (gpointer data)
+{
+  give_and_take (((Exchange *) data)->theirs, ((Exchange *) data)->other, ((Exchange *) data)->theirs);
 }
 
 static void
@@ -145,21 +165,44 @@ dlpack_theirs (gpointer data)
 }
 
 static void
-import_table (gpointer data)
+import_by_table (gpointer data)
 {
-  import (data, ((Exchange *) data)->other);
+  import (((Exchange *) data)->import, ((Exchange *) data)->other);
 }
 
 static void
-import_capsule (gpointer data)
+import_capsule (Exchange *exchange, PyObject *object)
 {
-  Exchange *exchange = data;
-  PyObject *args[] = { exchange->other, exchange->version };
+  PyObject *args[] = { object, exchange->version };
   PyObject *capsule = PyObject_VectorcallMethod (exchange->str_dlpack, args, 1, exchange->names);
 
   check (capsule != NULL);
-  import (exchange, capsule);
+  import (exchange->import, capsule);
   Py_DECREF (capsule);
+}
+
+static void
+import_by_dlpack (gpointer data)
+{
+  import_capsule (data, ((Exchange *) data)->other);
+}
+
+static void
+import_by_numpy_dlpack (gpointer data)
+{
+  import_capsule (data, ((Exchange *) data)->array);
+}
+
+static void
+numpy_import (gpointer data)
+{
+  import (((Exchange *) data)->numpy_import, ((Exchange *) data)->array);
+}
+
+static void
+their_import (gpointer data)
+{
+  import (((Exchange *) data)->their_import, ((Exchange *) data)->array);
 }
 
 static PyObject *
@@ -167,7 +210,8 @@ run (PyObject *module, PyObject *args)
 {
   Exchange exchange = { 0, };
 
-  if (!PyArg_ParseTuple (args, "OOOO", &exchange.tensor, &exchange.array, &exchange.other, &exchange.import))
+  if (!PyArg_ParseTuple (args, "OOOOOO", &exchange.tensor, &exchange.array, &exchange.other, &exchange.import,
+                         &exchange.numpy_import, &exchange.their_import))
     return NULL;
   exchange.ours = get_table (exchange.tensor);
   exchange.str_dlpack = PyUnicode_InternFromString ("__dlpack__");
@@ -177,15 +221,22 @@ run (PyObject *module, PyObject *args)
   bench_noise ();
   bench_ratio ("lend / numpy __dlpack__()", ROUNDS, lend_ours, dlpack_numpy, &exchange);
   bench_ratio ("give / numpy __dlpack__()", ROUNDS, give_ours, dlpack_numpy, &exchange);
+  bench_ratio ("give and take / numpy from_dlpack()", ROUNDS, ours_to_ours, numpy_import, &exchange);
   bench_ratio ("ours by __dlpack__() / numpy __dlpack__()", ROUNDS, dlpack_ours, dlpack_numpy, &exchange);
   if (exchange.other != Py_None)
     {
       exchange.theirs = get_table (exchange.other);
-      bench_ratio ("lend / tvm-ffi's table, giving", ROUNDS, lend_ours, give_theirs, &exchange);
-      bench_ratio ("give / tvm-ffi's table", ROUNDS, give_ours, give_theirs, &exchange);
-      bench_ratio ("give and take / tvm-ffi's table", ROUNDS, take_ours, take_theirs, &exchange);
+      bench_ratio ("lend / tvm-ffi __dlpack__()", ROUNDS, lend_ours, dlpack_theirs, &exchange);
       bench_ratio ("give / tvm-ffi __dlpack__()", ROUNDS, give_ours, dlpack_theirs, &exchange);
-      bench_ratio ("import by tvm-ffi's table / by its __dlpack__()", ROUNDS, import_table, import_capsule, &exchange);
+      if (exchange.theirs->dltensor_from_py_object_no_sync != NULL)
+        bench_ratio ("lend / tvm-ffi's table, lending", ROUNDS, lend_ours, lend_theirs, &exchange);
+      bench_ratio ("give / tvm-ffi's table, giving", ROUNDS, give_ours, give_theirs, &exchange);
+      bench_ratio ("give and take / tvm-ffi's table", ROUNDS, ours_to_ours, theirs_to_theirs, &exchange);
+      bench_ratio ("take from tvm-ffi's table / numpy from_dlpack()", ROUNDS, theirs_to_ours, numpy_import, &exchange);
+      bench_ratio ("take from tvm-ffi's table / tvm-ffi from_dlpack()", ROUNDS, theirs_to_ours, their_import, &exchange);
+      bench_ratio ("import by tvm-ffi's table / by its __dlpack__()", ROUNDS, import_by_table, import_by_dlpack, &exchange);
+      bench_ratio ("import by tvm-ffi's table / by numpy's __dlpack__()", ROUNDS, import_by_table, import_by_numpy_dlpack,
+                   &exchange);
     }
 
   Py_DECREF (exchange.str_dlpack);

@@ -30,4 +30,5 @@ with ovstage.Stage() as stage, ovstage.PathDictionary(stage) as paths:
             with read.fetch_next() as group:
                 tensor = group.dlpack(0)
     other = tvm_ffi.core.DLTensorTestWrapper(tvm_ffi.from_dlpack(array)) if tvm_ffi is not None else None
-    bench_dlpack_c.run(tensor, array, other, ovstage.DLTensor.from_dlpack)
+    their_import = tvm_ffi.from_dlpack if tvm_ffi is not None else None
+    bench_dlpack_c.run(tensor, array, other, ovstage.DLTensor.from_dlpack, np.from_dlpack, their_import)

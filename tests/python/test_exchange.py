@@ -4,6 +4,7 @@
 
 import ctypes
 import gc
+import sys
 import threading
 import unittest
 
@@ -13,6 +14,7 @@ import ovstage
 from ovstage import DLDataType, DLTensor, ErrorCode, ManagedDLTensor, OrdinalRange
 from support import (
     ALLOCATE,
+    DELETER,
     EXCHANGE,
     FROM_OBJECT,
     SET_ERROR,
@@ -24,7 +26,9 @@ from support import (
     capsule,
     capsule_name,
     exchange_of,
+    legacy_of,
     steal,
+    versioned_of,
 )
 from support import DLTensor as CTensor
 
@@ -83,6 +87,70 @@ class Ours(StageCase):
         thread = threading.Thread(target=delete, args=(out,))
         thread.start()
         thread.join()
+
+    def give(self, tensor):
+        out = ctypes.c_void_p()
+        self.assertEqual(ours.from_object(tensor, ctypes.byref(out)), 0)
+        return out
+
+    def assert_given(self, out):
+        managed = managed_at(out)
+        tensor = managed.dl_tensor
+        self.assertEqual((managed.major, managed.minor, managed.flags), (1, 1, READ_ONLY))
+        self.assertEqual((tensor.ndim, tensor.shape[:2], tensor.strides[:2]), (2, [3, 4], [4, 1]))
+        self.assertEqual((tensor.data, tensor.byte_offset), (self.tensor.data, 0))
+
+    def test_several_at_once(self):
+        outs = [self.give(self.tensor) for _ in range(4)]
+        legacy, capsule = self.tensor.__dlpack__(), self.tensor.__dlpack__(max_version=(1, 1))
+        self.assertEqual(len({out.value for out in outs} | {ctypes.addressof(legacy_of(legacy)), ctypes.addressof(versioned_of(capsule))}), 6)
+        for _ in range(3):
+            for i in (2, 0, 3, 1):
+                delete(outs[i])
+                outs[i] = self.give(self.tensor)
+                for out in outs:
+                    self.assert_given(out)
+        self.assertEqual(len({out.value for out in outs}), 4)
+        for out in outs:
+            delete(out)
+
+    def test_given_anew(self):
+        # Whom it was given to may have left anything in the struct.
+        for _ in range(3):
+            out = self.give(self.tensor)
+            self.assert_given(out)
+            managed = managed_at(out)
+            deleter = DELETER(ctypes.cast(managed.deleter, ctypes.c_void_p).value)
+            managed.major, managed.minor, managed.flags = 7, 7, 7
+            managed.dl_tensor.shape[0] = managed.dl_tensor.strides[0] = 77
+            managed.dl_tensor.ndim, managed.dl_tensor.data, managed.dl_tensor.byte_offset = 7, 77, 777
+            managed.deleter = DELETER()
+            deleter(out)
+            self.assertEqual(np.from_dlpack(self.tensor).tolist(), self.a.tolist())
+
+    def test_deleted_in_threads(self):
+        producer = Producer(self.a)
+        tensor = take(producer)
+
+        def work(outs):
+            for out in outs:
+                delete(out)
+
+        self.addCleanup(sys.setswitchinterval, sys.getswitchinterval())
+        sys.setswitchinterval(1e-5)
+        for _ in range(20):
+            outs = [self.give(tensor) for _ in range(10)]
+            thread = threading.Thread(target=work, args=(outs,))
+            thread.start()
+            for _ in range(50):
+                delete(self.give(tensor))
+            thread.join()
+        out = self.give(tensor)
+        del tensor
+        gc.collect()
+        self.assertEqual(producer.deleted, 0)
+        delete(out)
+        self.assertEqual(producer.deleted, 1)
 
     def test_lent(self):
         lent = CTensor()

@@ -25,14 +25,19 @@ typedef struct
     DLManagedTensorVersioned versioned;
     DLManagedTensor legacy;
   } managed;
+  gint refs;             /* (atomic) of whom it was given to, and of the Python object that keeps it for the next one */
   OvstageTensor *tensor; /* (owned) (nullable) none: the elements are in @copy */
   gpointer copy;         /* (owned) (nullable) */
   int64_t dims[];
 } Export;
 
-static void
-free_export (Export *export)
+void
+pyovs_export_unref (gpointer data)
 {
+  Export *export = data;
+
+  if (!g_atomic_int_dec_and_test (&export->refs))
+    return;
   g_clear_pointer (&export->tensor, ovstage_tensor_unref);
   free (export->copy);
   g_free (export);
@@ -41,13 +46,13 @@ free_export (Export *export)
 static void
 delete_versioned (DLManagedTensorVersioned *managed)
 {
-  free_export (managed->manager_ctx);
+  pyovs_export_unref (managed->manager_ctx);
 }
 
 static void
 delete_legacy (DLManagedTensor *managed)
 {
-  free_export (managed->manager_ctx);
+  pyovs_export_unref (managed->manager_ctx);
 }
 
 static void
@@ -94,17 +99,39 @@ get_view (PyovsTensor *self)
   return &self->view;
 }
 
-/* Takes @copy: the elements one after the other in CPU memory; NULL: @self's own are shown. */
+/* Takes @copy: (nullable). */
 static Export *
-export_new (PyovsTensor *self, gpointer copy, gboolean versioned)
+export_new (PyovsTensor *self, gpointer copy)
 {
-  const DLTensor *view = get_view (self);
-  Export *export = g_malloc (sizeof (Export) + 2 * view->ndim * sizeof (int64_t));
-  DLTensor *out = versioned ? &export->managed.versioned.dl_tensor : &export->managed.legacy.dl_tensor;
-  int i;
+  Export *export = g_malloc (sizeof (Export) + 2 * get_view (self)->ndim * sizeof (int64_t));
 
+  export->refs = 1;
   export->copy = copy;
   export->tensor = copy == NULL ? ovstage_tensor_ref (self->tensor) : NULL;
+  if (copy == NULL && self->export == NULL)
+    {
+      self->export = export;
+      export->refs = 2;
+    }
+  return export;
+}
+
+/* Takes @copy: the elements one after the other in CPU memory; NULL: @self's own are shown. */
+static Export *
+export_give (PyovsTensor *self, gpointer copy, gboolean versioned)
+{
+  const DLTensor *view = get_view (self);
+  Export *export = self->export;
+  DLTensor *out;
+  int i;
+
+  /* Where it is back nobody else knows of the one that is kept. Memory for each would take longer than all the rest. */
+  if (copy == NULL && export != NULL && g_atomic_int_get (&export->refs) == 1)
+    export->refs = 2;
+  else
+    export = export_new (self, copy);
+
+  out = versioned ? &export->managed.versioned.dl_tensor : &export->managed.legacy.dl_tensor;
   *out = *view;
   out->shape = export->dims;
   out->strides = export->dims + view->ndim;
@@ -131,15 +158,11 @@ export_new (PyovsTensor *self, gpointer copy, gboolean versioned)
 
 /* Elements below a byte that take one each; only DLPack's own struct tells. */
 static gboolean
-is_padded (PyovsTensor *self)
+is_padded (OvstageTensor *tensor)
 {
-  DLManagedTensorVersioned *managed;
-  gboolean padded;
+  DLManagedTensorVersioned *managed = ovstage_tensor_dup_dlpack (tensor);
+  gboolean padded = (managed->flags & DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED) != 0;
 
-  if (G_LIKELY (get_view (self)->dtype.bits % 8 == 0))
-    return FALSE;
-  managed = ovstage_tensor_dup_dlpack (self->tensor);
-  padded = (managed->flags & DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED) != 0;
   managed->deleter (managed);
   return padded;
 }
@@ -147,7 +170,7 @@ is_padded (PyovsTensor *self)
 static DLManagedTensorVersioned *
 export_versioned (PyovsTensor *self, gpointer copy, guint32 minor)
 {
-  Export *export = export_new (self, copy, TRUE);
+  Export *export = export_give (self, copy, TRUE);
   DLManagedTensorVersioned *managed = &export->managed.versioned;
 
   managed->version.major = API_MAJOR;
@@ -155,7 +178,7 @@ export_versioned (PyovsTensor *self, gpointer copy, guint32 minor)
   managed->manager_ctx = export;
   managed->deleter = delete_versioned;
   managed->flags = copy != NULL ? DLPACK_FLAG_BITMASK_IS_COPIED : self->read_only ? DLPACK_FLAG_BITMASK_READ_ONLY : 0;
-  if (is_padded (self))
+  if (G_UNLIKELY (managed->dl_tensor.dtype.bits % 8 != 0) && is_padded (self->tensor))
     managed->flags |= DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED;
   return managed;
 }
@@ -175,13 +198,13 @@ pyovs_tensor_to_capsule (PyovsTensor *self, gpointer copy, gint64 minor)
     }
   else
     {
-      export = export_new (self, copy, FALSE);
+      export = export_give (self, copy, FALSE);
       export->managed.legacy.manager_ctx = export;
       export->managed.legacy.deleter = delete_legacy;
       capsule = PyCapsule_New (&export->managed.legacy, "dltensor", drop_legacy_capsule);
     }
   if (capsule == NULL)
-    PYOVS_KEEPING_ERROR (free_export (export));
+    pyovs_export_unref (export);
   return capsule;
 }
 
@@ -190,7 +213,7 @@ pyovs_tensor_to_capsule (PyovsTensor *self, gpointer copy, gint64 minor)
 static gboolean
 check_tensor (PyObject *object)
 {
-  if (G_LIKELY (PyObject_TypeCheck (object, &pyovs_tensor_type)))
+  if (G_LIKELY (Py_IS_TYPE (object, &pyovs_managed_tensor_type)) || PyObject_TypeCheck (object, &pyovs_tensor_type))
     return TRUE;
   PyErr_Format (PyExc_TypeError, "a tensor of ovstage is needed, not %s", Py_TYPE (object)->tp_name);
   return FALSE;

@@ -35,6 +35,7 @@ tensor_dealloc (PyovsTensor *self)
 {
   if (self->weakrefs != NULL)
     PyObject_ClearWeakRefs ((PyObject *) self);
+  g_clear_pointer (&self->export, pyovs_export_unref);
   pyovs_tensor_unref (self->tensor);
   g_free (self->dims);
   g_free (self->axes);

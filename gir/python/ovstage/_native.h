@@ -137,6 +137,7 @@ typedef struct
   Py_ssize_t *dims; /* (owned) (nullable) shape and strides of exported buffers, made on first use */
   DLTensor view;    /* as others see it: lanes are an axis. Made on first use; without a shape it is not made yet */
   gint64 *axes;     /* (owned) (nullable) of @view, where the tensor itself has other ones */
+  gpointer export;  /* (owned) (nullable) a managed tensor, which is given again once it is back */
 } PyovsTensor;
 
 extern PyTypeObject pyovs_tensor_type;
@@ -173,6 +174,8 @@ PyObject *pyovs_numpy_take_uint32 (guint32 *values, gsize n);
 int pyovs_tensor_expand_lanes (OvstageTensor *tensor, gint64 *shape, gint64 *strides);
 /* Takes @copy: (nullable), compact elements in CPU memory, for free(). @minor: of DLPack 1; -1: a legacy capsule. */
 PyObject *pyovs_tensor_to_capsule (PyovsTensor *self, gpointer copy, gint64 minor);
+/* Of a tensor. Needs no GIL. */
+void pyovs_export_unref (gpointer export);
 PyObject *pyovs_make_dltensor (PyObject *module, PyObject *const *args, Py_ssize_t n_args, PyObject *names);
 PyObject *pyovs_dltensor_to_numpy (PyObject *module, PyObject *object);
 
