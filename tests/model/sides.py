@@ -9,6 +9,7 @@ the operation makes no sense any more (what it needs failed, or was shrunk away)
 
 import contextlib
 import struct
+import time
 import weakref
 import zlib
 
@@ -723,7 +724,10 @@ class LibrarySide:
         self.pending.clear()
         if not self.sequence["alone"]:
             return seen
-        # What was handed over is let go of with the stage.
+        # What was handed over is let go of with the stage, by the thread that told a watch of it perhaps a little later.
+        deadline = time.monotonic() + self.see.SECONDS
+        while any(source() is not None for source, _ in self.taken) and time.monotonic() < deadline:
+            time.sleep(1e-4)
         left = [before.hex() for source, before in self.taken if source() is not None]
         assert not left, f"{len(left)} arrays that were handed over are left: {left}"
         return seen

@@ -211,6 +211,7 @@ next_done_cb (GObject *source, GAsyncResult *result, gpointer user_data)
       PyObject *told, *value = NULL;
 
       told = error != NULL ? take_error (error) : groups != NULL ? new_groups (groups) : Py_NewRef (Py_None);
+      PYOVS_KEEPING_ERROR (g_clear_pointer (&groups, g_ptr_array_unref));
       if (told != NULL)
         value = PyObject_CallOneArg (next->function, told);
       if (value == NULL)
