@@ -67,9 +67,9 @@ delete_paths (Scene *scene, const char *paths, guint64 ordinal)
 
 /* For each prim of the query, the path that it was given; "-" for no row. Takes @read. */
 static char *
-paths_to_text (OvsOp *read)
+paths_to_text (Scene *scene, OvsOp *read)
 {
-  OvsPathDict *dict = ovs_stage_get_dict (read->stage);
+  OvsPathDict *dict = ovs_stage_get_dict (scene->stage);
   g_autofree char *numbers = read_to_text (read);
   g_auto (GStrv) words = g_strsplit (numbers, " ", -1);
 
@@ -87,7 +87,7 @@ paths_to_text (OvsOp *read)
 static void
 assert_paths (Scene *scene, OvsOp *query, guint64 attribute, guint64 ordinal, const char *expected)
 {
-  g_autofree char *text = paths_to_text (read_at (scene, query, &attribute, 1, ordinal));
+  g_autofree char *text = paths_to_text (scene, read_at (scene, query, &attribute, 1, ordinal));
 
   g_assert_cmpstr (text, ==, expected);
 }
@@ -408,7 +408,7 @@ test_behind_an_advance (void)
   g_assert_cmpint (ovs_op_wait (read, OVSTAGE_TIMEOUT_INFINITE, NULL), ==, OVS_WAIT_DONE);
   g_assert_cmpuint (ovs_read_get_as_of (read), ==, 4);
   {
-    g_autofree char *text = paths_to_text (read);
+    g_autofree char *text = paths_to_text (&scene, read);
 
     g_assert_cmpstr (text, ==, "- /p1");
   }

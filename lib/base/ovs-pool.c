@@ -75,7 +75,7 @@ struct _OvsPool
   gsize n_mapped;
   gint fail_after;
   gsize page_size;
-  gint n_frames; /* (atomic) not under lock */
+  guint n_frames; /* not under lock: that one may be missed does not matter */
   SizeClass classes[N_CLASSES];
 };
 
@@ -449,7 +449,9 @@ ovs_pool_mark_frame (OvsPool *pool)
   Slab *stolen = NULL;
   guint i;
 
-  if ((guint) g_atomic_int_add (&pool->n_frames, 1) % HALF_WINDOW != HALF_WINDOW - 1)
+  i = __atomic_load_n (&pool->n_frames, __ATOMIC_RELAXED);
+  __atomic_store_n (&pool->n_frames, i + 1, __ATOMIC_RELAXED);
+  if (i % HALF_WINDOW != HALF_WINDOW - 1)
     return;
 
   ovs_mutex_lock (&pool->lock);

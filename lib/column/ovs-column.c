@@ -25,7 +25,7 @@ static void
 free_column (OvsColumn *column)
 {
   g_ptr_array_unref (column->versions);
-  g_free (column->spare_version);
+  g_clear_pointer (&column->spare_version, ovs_version_free_retired);
   while (column->changes.n > 0)
     forget_delta (column);
   g_free (column->changes.records);
@@ -296,6 +296,16 @@ grow_head (OvsColumn *column, guint32 n_rows)
   column->n_head_rows = n_rows;
 }
 
+OvsLayout *
+ovs_column_change_layout (OvsColumn *column, OvsLayout *layout)
+{
+  OvsLayout *before = column->layout;
+
+  g_clear_pointer (&column->spare_version, ovs_version_free_retired);
+  column->layout = layout;
+  return before;
+}
+
 void
 ovs_column_ensure_rows (OvsColumn *column, const guint32 *prims, guint32 n, guint32 *rows)
 {
@@ -315,10 +325,7 @@ ovs_column_ensure_rows (OvsColumn *column, const guint32 *prims, guint32 n, guin
 
   if (!fits_head (column, end, n_new) || (n_missing > 0 && column->n_head_rows < column->layout->n && end < column->layout->n))
     {
-      OvsLayout *fork = ovs_layout_fork (column->layout, column->n_head_rows);
-
-      ovs_layout_unref (column->layout);
-      column->layout = fork;
+      ovs_layout_unref (ovs_column_change_layout (column, ovs_layout_fork (column->layout, column->n_head_rows)));
       for (guint32 i = 0; i < n; i++)
         if (rows[i] >= column->n_head_rows)
           rows[i] = OVS_INDEX_NONE;

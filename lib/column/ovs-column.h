@@ -28,7 +28,7 @@ struct _OvsColumn
   OvsBits *head_live; /* (owned) (nullable) NULL: every row */
 
   GPtrArray *versions; /* (owned) OvsVersion, ordinals ascending; the last is current */
-  OvsVersion *spare_version; /* (owned) (nullable) memory for the next one */
+  OvsVersion *spare_version; /* (owned) (nullable) a retired one, of the layout, for the next one */
   guint64 frontier;    /* ordinal of the oldest version kept by history, once one was dropped; else 0 */
 
   OvsChanges changes; /* of OvsDelta */
@@ -107,6 +107,8 @@ ovs_column_is_head_live (const OvsColumn *column, guint32 row)
 /* Rows for prims that the column will carry: finds or appends each in the layout, which may fork, and grows the head without
  * making the new rows live. @rows: @n row numbers. */
 void ovs_column_ensure_rows (OvsColumn *column, const guint32 *prims, guint32 n, guint32 *rows);
+/* The column goes to another layout. Takes @layout, and gives the one before. */
+OvsLayout *ovs_column_change_layout (OvsColumn *column, OvsLayout *layout);
 /* Tells whether the row was not live. */
 gboolean ovs_column_set_head_live (OvsColumn *column, guint32 row);
 /* Tells whether the row was live. */

@@ -176,8 +176,7 @@ ovs_fold_publish_compaction (OvsFold *fold, OvsFoldAttr *attr, OvsFoldColumn *fo
 
   if (fold->retired == NULL)
     fold->retired = g_ptr_array_new_with_free_func ((GDestroyNotify) ovs_layout_unref);
-  g_ptr_array_add (fold->retired, column->layout);
-  column->layout = ovs_layout_ref (compaction->layout);
+  g_ptr_array_add (fold->retired, ovs_column_change_layout (column, ovs_layout_ref (compaction->layout)));
   column->numbering++;
   ovs_column_get_current (column)->numbering = column->numbering;
 }

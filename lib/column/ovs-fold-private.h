@@ -21,6 +21,7 @@ typedef struct
   guint from_step;     /* the bytes start with part from_part of this step, */
   guint from_part;
   const OvsVersion *base; /* (nullable) on top of a copy of this */
+  gboolean lent;       /* the version's bytes are still those of the part before from_part, until they are published */
 
   /* Of arrays: */
   gboolean in_place; /* on top of this itself */

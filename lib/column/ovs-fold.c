@@ -45,6 +45,8 @@ clear_column (OvsFoldColumn *column)
   for (guint i = 0; i < column->n_steps; i++)
     {
       g_clear_pointer (&column->steps[i].live, ovs_bits_unref);
+      if (column->steps[i].version != NULL && column->steps[i].lent)
+        column->steps[i].version->values = NULL;
       g_clear_pointer (&column->steps[i].version, ovs_version_unref);
       g_clear_pointer (&column->steps[i].fresh, g_array_unref);
     }
@@ -186,8 +188,7 @@ make_version (OvsFold *fold, OvsColumn *target, OvsFoldStep *step, OvsBuffer *va
 {
   OvsVersion *version = !fold->context.is_peek ? g_steal_pointer (&target->spare_version) : NULL;
 
-  step->version = ovs_version_renew (version != NULL ? version : g_new (OvsVersion, 1), &target->schema, target->row_size, step->ordinal,
-                                     target->layout, step->n_rows, step->n_live,
+  step->version = ovs_version_renew (version, &target->schema, target->row_size, step->ordinal, target->layout, step->n_rows, step->n_live,
                                      step->live != NULL ? ovs_bits_ref (step->live) : NULL, values);
   step->version->numbering = target->numbering;
 }
@@ -244,7 +245,9 @@ plan_version (OvsFold *fold, OvsFoldColumn *column, gint previous, guint s)
 
       if (can_become_version (fold, column, step->from_step, step->from_part, s, size))
         {
-          values = ovs_buffer_ref (part->values);
+          /* The part has no use for them once it is folded. */
+          values = fold->context.is_peek ? ovs_buffer_ref (part->values) : part->values;
+          step->lent = !fold->context.is_peek;
           step->from_part++; /* its bytes are there */
         }
       else if ((values = ovs_pool_alloc (fold->context.pool, size)) == NULL)
@@ -566,10 +569,10 @@ remove_version (OvsColumn *column, guint i)
   memmove (versions->pdata + i, versions->pdata + i + 1, (versions->len - i) * sizeof *versions->pdata);
   if (!ovs_version_retire (version))
     return;
-  if (column->spare_version == NULL)
+  if (column->spare_version == NULL && version->layout == column->layout)
     column->spare_version = version;
   else
-    g_free (version);
+    ovs_version_free_retired (version);
 }
 
 /* Drops the versions that neither history nor a pin keeps, and tells the column's frontier. */
@@ -633,6 +636,8 @@ publish_column (OvsFold *fold, OvsFoldAttr *fold_attr, OvsFoldColumn *fold_colum
         continue;
       if (i + 1 < fold_column->n_steps)
         step->version->until = fold_column->steps[i + 1].ordinal;
+      if (step->lent)
+        fold_column->steps[step->from_step].set->parts[step->from_part - 1].values = NULL;
       g_ptr_array_add (column->versions, g_steal_pointer (&step->version));
       n_new++;
     }

@@ -12,13 +12,18 @@ OvsVersion *
 ovs_version_new (const OvsSchema *schema, guint32 row_size, guint64 ordinal, OvsLayout *layout, guint32 n_rows, guint32 n_live,
                  OvsBits *live, OvsBuffer *values)
 {
-  return ovs_version_renew (g_new (OvsVersion, 1), schema, row_size, ordinal, layout, n_rows, n_live, live, values);
+  return ovs_version_renew (NULL, schema, row_size, ordinal, layout, n_rows, n_live, live, values);
 }
 
 OvsVersion *
 ovs_version_renew (OvsVersion *version, const OvsSchema *schema, guint32 row_size, guint64 ordinal, OvsLayout *layout,
                    guint32 n_rows, guint32 n_live, OvsBits *live, OvsBuffer *values)
 {
+  if (version == NULL)
+    {
+      version = g_new (OvsVersion, 1);
+      version->layout = NULL;
+    }
   version->refs = 1;
   version->schema = *schema;
   version->row_size = row_size;
@@ -27,7 +32,11 @@ ovs_version_renew (OvsVersion *version, const OvsSchema *schema, guint32 row_siz
   version->ordinal = ordinal;
   version->until = OVSTAGE_ORDINAL_NEWEST;
   version->live = live;
-  version->layout = ovs_layout_ref (layout);
+  if (version->layout != layout)
+    {
+      g_clear_pointer (&version->layout, ovs_layout_unref);
+      version->layout = ovs_layout_ref (layout);
+    }
   version->numbering = 0;
   version->values = values;
   version->ragged = NULL;
@@ -46,7 +55,14 @@ void
 ovs_version_unref (OvsVersion *version)
 {
   if (ovs_version_retire (version))
-    g_free (version);
+    ovs_version_free_retired (version);
+}
+
+void
+ovs_version_free_retired (OvsVersion *version)
+{
+  ovs_layout_unref (version->layout);
+  g_free (version);
 }
 
 gboolean
@@ -56,7 +72,6 @@ ovs_version_retire (OvsVersion *version)
   if (g_atomic_int_get (&version->refs) != 1 && !g_atomic_int_dec_and_test (&version->refs))
     return FALSE;
   g_clear_pointer (&version->live, ovs_bits_unref);
-  ovs_layout_unref (version->layout);
   g_clear_pointer (&version->values, ovs_buffer_unref);
   g_clear_pointer (&version->ragged, ovs_ragged_unref);
   g_clear_pointer (&version->packed, ovs_packed_rows_unref);

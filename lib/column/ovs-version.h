@@ -33,13 +33,15 @@ typedef struct
 /* Takes @live and @values (nullable); refs @layout. The rows of arrays are for the caller to set. */
 OvsVersion *ovs_version_new (const OvsSchema *schema, guint32 row_size, guint64 ordinal, OvsLayout *layout, guint32 n_rows,
                              guint32 n_live, OvsBits *live, OvsBuffer *values);
-/* The same in memory that is there. */
+/* The same in one that was retired. @version: (nullable) */
 OvsVersion *ovs_version_renew (OvsVersion *version, const OvsSchema *schema, guint32 row_size, guint64 ordinal, OvsLayout *layout,
                                guint32 n_rows, guint32 n_live, OvsBits *live, OvsBuffer *values);
 OvsVersion *ovs_version_ref (OvsVersion *version);
 void ovs_version_unref (OvsVersion *version);
-/* Drops a reference. TRUE if it was the last: the memory is the caller's then, for g_free() or ovs_version_renew(). */
+/* Drops a reference. TRUE if it was the last: what is left, the memory and the layout, is the caller's then, for ovs_version_renew() or
+ * ovs_version_free_retired(). */
 gboolean ovs_version_retire (OvsVersion *version);
+void ovs_version_free_retired (OvsVersion *version);
 
 static inline gboolean
 ovs_version_has_row (const OvsVersion *version, guint32 row)

@@ -161,7 +161,7 @@ clean (OvsStage *stage)
       if (dirty)
         stage->dirty->pdata[n++] = attr;
     }
-  g_ptr_array_set_size (stage->dirty, (gint) n);
+  stage->dirty->len = n;
 }
 
 /* Keeps what a write may still ask about. Takes @structure (nullable). */
@@ -267,6 +267,8 @@ end (OvsAdvance *advance, gboolean known, gboolean risen, gboolean watched)
     stage->floor_risen (stage->floor_data);
   if (watched)
     ovs_watches_tell (stage, advance);
+  if (!known)
+    ovs_op_leave_stage (&advance->op);
 }
 
 /* The bytes of a planned fold are there. The advance is pending; no lock held. */
@@ -417,7 +419,8 @@ ovs_stage_advance (OvsStage *stage, guint64 ordinal, OvstageScope scope, const g
   advance->n_attributes = n_attributes;
   for (gsize i = 0; i < n_attributes; i++)
     advance->attributes[i] = (guint32) attributes[i];
-  qsort (advance->attributes, n_attributes, sizeof (guint32), compare_tokens);
+  if (n_attributes > 1)
+    qsort (advance->attributes, n_attributes, sizeof (guint32), compare_tokens);
   advance->wanted = stage->floor_wanted != NULL && stage->floor_wanted (stage->floor_data);
 
   ovs_stage_lock (stage);

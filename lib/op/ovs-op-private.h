@@ -81,7 +81,8 @@ struct _OvsOp
   OvsOpKind kind;
   gboolean withdrawn; /* set before done */
   guint64 id;         /* also the submission number; 0: refused */
-  OvsStage *stage;    /* (owned) */
+  OvsStage *stage;    /* (nullable) owned if holds_stage; NULL once it is done without that */
+  gboolean holds_stage;
   GError *error;      /* (owned) (nullable) set before done */
 
   /* Protected by the stage lock. */
@@ -213,13 +214,22 @@ ovs_stage_unlock (OvsStage *stage)
   ovs_buffers_let_go ();
 }
 
-/* @size: of the whole struct. The operation is not done, has no id and holds the stage. */
+/* @size: of the whole struct. The operation is not done and has no id. A query or a map holds the stage; another one does from when it
+ * is pending: most are done before the call that submits them returns, and the caller holds the stage that long. */
 gpointer ovs_op_new (OvsStage *stage, OvsOpKind kind, gsize size);
 /* Each attribute once, in the order of the first. Gives how many; @tokens has room for @n. */
 gsize ovs_list_tokens (const guint64 *attributes, gsize n, guint32 *tokens);
 OvsWrite *ovs_write_new (OvsStage *stage, guint64 ordinal, gsize n_attributes);
 /* Ends an operation that nobody else knows yet. Takes @error. Gives @op. */
 OvsOp *ovs_op_end_new (OvsOp *op, GError *error);
+/* It is done, nobody else knew it meanwhile, and its stage may be gone by the time somebody asks. */
+static inline void
+ovs_op_leave_stage (OvsOp *op)
+{
+  if (!op->holds_stage)
+    op->stage = NULL;
+}
+
 /* From now on it is done. Takes @error. Who waits is told by ovs_op_end(). */
 void ovs_op_set_done (OvsOp *op, GError *error);
 /* Wakes who waits and runs the watches of an operation that was set done. No lock held. */
@@ -275,7 +285,14 @@ void ovs_op_drop_deps (OvsOp *op);
 void ovs_op_unset_pending (OvsOp *op, GError *error, GQueue *ready);
 GError *ovs_cancelled_error_new (void);
 /* No lock held: runs what is ready, and what that makes ready. */
-void ovs_ops_run (GQueue *ready);
+void ovs_ops_run_all (GQueue *ready);
+static inline void
+ovs_ops_run (GQueue *ready)
+{
+  if (G_UNLIKELY (ready->head != NULL))
+    ovs_ops_run_all (ready);
+}
+
 
 /* No lock held. The operation has begun, and waits for nothing. */
 void ovs_advance_run (OvsAdvance *advance, GQueue *ready);

@@ -22,7 +22,10 @@ ovs_op_new (OvsStage *stage, OvsOpKind kind, gsize size)
   memset (op, 0, size);
   op->refs = 1;
   op->kind = kind;
-  op->stage = ovs_stage_ref (stage);
+  op->stage = stage;
+  op->holds_stage = kind != OVS_OP_WRITE && kind != OVS_OP_ADVANCE && kind != OVS_OP_READ;
+  if (op->holds_stage)
+    ovs_stage_ref (stage);
   return op;
 }
 
@@ -92,7 +95,8 @@ ovs_op_unref (OvsOp *op)
     }
   if (op->error != NULL)
     g_error_free (op->error);
-  ovs_stage_unref (op->stage);
+  if (op->holds_stage)
+    ovs_stage_unref (op->stage);
   g_free (op);
 }
 
@@ -132,6 +136,7 @@ ovs_op_end_new (OvsOp *op, GError *error)
   if (error != NULL)
     op->id = 0;
   ovs_op_set_done (op, error);
+  ovs_op_leave_stage (op);
   return op;
 }
 
@@ -139,7 +144,8 @@ void
 ovs_op_set_done (OvsOp *op, GError *error)
 {
   op->error = error;
-  g_atomic_int_set (&op->done, TRUE);
+  /* Nothing has to come after it in the order of all threads: who waits looks again under a lock. */
+  __atomic_store_n (&op->done, TRUE, __ATOMIC_RELEASE);
 }
 
 void
@@ -208,6 +214,8 @@ ovs_op_wait (OvsOp *op, gint64 timeout, const gint *interrupted)
 void
 ovs_op_wake (OvsOp *op)
 {
+  if (op->stage == NULL)
+    return;
   ovs_mutex_lock (&op->stage->wait_lock);
   ovs_cond_broadcast (&op->stage->wait_cond);
   ovs_mutex_unlock (&op->stage->wait_lock);
@@ -218,6 +226,8 @@ ovs_op_add_watch (OvsOp *op, OvsOpFunc func, gpointer user_data)
 {
   gboolean added = FALSE;
 
+  if (op->stage == NULL)
+    return FALSE;
   ovs_mutex_lock (&op->stage->wait_lock);
   if (!ovs_op_is_done (op))
     {
@@ -237,6 +247,8 @@ ovs_op_remove_watch (OvsOp *op, OvsOpFunc func, gpointer user_data)
 {
   Watch *found = NULL;
 
+  if (op->stage == NULL)
+    return FALSE;
   ovs_mutex_lock (&op->stage->wait_lock);
   for (GSList *link = op->watches; link != NULL && found == NULL; link = link->next)
     {
@@ -258,6 +270,9 @@ void
 ovs_op_set_pending (OvsOp *op)
 {
   op->pending = TRUE;
+  if (!op->holds_stage)
+    ovs_stage_ref (op->stage);
+  op->holds_stage = TRUE;
   op->link.data = ovs_op_ref (op);
   g_queue_push_tail_link (&op->stage->pending, &op->link);
 }
@@ -329,7 +344,7 @@ ovs_op_unset_pending (OvsOp *op, GError *error, GQueue *ready)
 }
 
 void
-ovs_ops_run (GQueue *ready)
+ovs_ops_run_all (GQueue *ready)
 {
   OvsOp *op;
 
@@ -389,6 +404,8 @@ ovs_op_cancel (OvsOp *op)
   OvsBlocked *blocked = NULL;
   gboolean withdrawn;
 
+  if (stage == NULL)
+    return FALSE;
   ovs_stage_lock (stage);
   withdrawn = op->pending && !op->begun && !op->booked;
   if (withdrawn)

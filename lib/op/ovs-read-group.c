@@ -98,13 +98,12 @@ ovs_read_group_ref_tensor (OvstageReadGroup *group, guint i)
         }
       else
         made = new_tensor (group);
+      made->refs = 2; /* the group's and the caller's: nobody else has it yet */
       if (g_atomic_pointer_compare_and_exchange (place, NULL, made))
-        tensor = made;
-      else
-        {
-          ovs_tensor_unref (made);
-          tensor = g_atomic_pointer_get (place);
-        }
+        return made;
+      made->refs = 1;
+      ovs_tensor_unref (made);
+      tensor = g_atomic_pointer_get (place);
     }
   return ovs_tensor_ref (tensor);
 }
