@@ -579,7 +579,7 @@ test_built_ins (void)
   assert_matches (&scene, compare (0, OVSTAGE_FILTER_OP_SUBTREE, text_value ("/W/Arm")), "/W/Arm /W/Arm/Hand");
   assert_matches (&scene, compare (path, OVSTAGE_FILTER_OP_SUBTREE, literal ("/X")), "/X/Far/Off");
   assert_matches (&scene, compare (path, OVSTAGE_FILTER_OP_SUBTREE, text_value ("/")), "/ /W /W/Arm /W/Arm/Hand /W/Armada /Wide /X/Far/Off");
-  assert_matches (&scene, compare (path, OVSTAGE_FILTER_OP_SUBTREE, text_value ("/W/")), "");
+  assert_matches (&scene, compare (path, OVSTAGE_FILTER_OP_SUBTREE, text_value ("/W/Ar")), "");
   assert_matches (&scene, compare (path, OVSTAGE_FILTER_OP_PREFIX, text_value ("/W/Arm")), "/W/Arm /W/Arm/Hand /W/Armada");
   assert_matches (&scene, compare (path, OVSTAGE_FILTER_OP_PREFIX, text_value ("/W/Arm/")), "/W/Arm/Hand");
   assert_matches (&scene, compare (path, OVSTAGE_FILTER_OP_PREFIX, text_value ("/W")), "/W /W/Arm /W/Arm/Hand /W/Armada /Wide");
@@ -868,6 +868,65 @@ test_deep (void)
   for (guint i = 0; i < 3000; i++)
     filter = not(filter);
   assert_fault (&scene, filter, OVSTAGE_ERROR_INVALID_ARGUMENT, "3001 deep", "1000");
+  filter = has (scene.a);
+  for (guint i = 0; i < 999; i++)
+    filter = not(filter);
+  assert_matches (&scene, ovs_filter_ref (filter), "");
+  filter = combine (OVS_FILTER_ANY, filter, has (scene.a));
+  assert_fault (&scene, filter, OVSTAGE_ERROR_INVALID_ARGUMENT, "1001 deep", "1000");
+  scene_clear (&scene);
+}
+
+/* As deep as anybody likes: neither making such a tree, nor letting go of it, nor asking needs a stack of that size. */
+static void
+test_bottomless (void)
+{
+  Scene scene;
+  OvstageFilter *filter, *whole;
+
+  scene_init (&scene, 2);
+  write_text (&scene, scene.query, scene.a, 1, "1 2");
+  filter = has (scene.a);
+  for (guint i = 0; i < 1000000; i++)
+    filter = not(filter);
+  /* What is too deep is not lost in a list. */
+  whole = combine (OVS_FILTER_ALL, combine (OVS_FILTER_ALL, filter, has (scene.a)), has (scene.b));
+  assert_fault (&scene, whole, OVSTAGE_ERROR_INVALID_ARGUMENT, "1000003 deep", "1000");
+  scene_clear (&scene);
+}
+
+/* What is no path has nothing below it: that is told, by whichever attribute it is asked, and before anything is looked at. */
+static void
+test_no_path (void)
+{
+  static const struct
+  {
+    const char *text, *says;
+  } cases[] = {
+    { "W", "\"W\" does not start with" }, { "", "\"\" is empty" }, { "/W/", "\"/W/\" ends with" }, { "/W//A", "\"/W//A\" has an empty component" },
+    { "/\xff", "is not valid UTF-8" },
+  };
+  Scene scene;
+  guint64 path;
+
+  scene_init (&scene, 2);
+  path = token_or_fail (scene.stage, "usd-path");
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      assert_fault (&scene, compare (0, OVSTAGE_FILTER_OP_SUBTREE, text_value (cases[i].text)), OVSTAGE_ERROR_INVALID_ARGUMENT,
+                    "predicates[0]: SUBTREE: path", cases[i].says);
+      assert_fault (&scene, combine (OVS_FILTER_ANY, has (scene.a), compare (path, OVSTAGE_FILTER_OP_SUBTREE, literal (cases[i].text))),
+                    OVSTAGE_ERROR_INVALID_ARGUMENT, "predicates[1]: SUBTREE: path", cases[i].says);
+    }
+  assert_fault (&scene, compare (scene.a, OVSTAGE_FILTER_OP_SUBTREE, text_value ("p0")), OVSTAGE_ERROR_INVALID_ARGUMENT, "SUBTREE", "\"p0\"");
+  /* After handles, before what is built in. */
+  assert_fault (&scene, combine (OVS_FILTER_ALL, compare (0, OVSTAGE_FILTER_OP_SUBTREE, text_value ("p0")), has (4711)),
+                OVSTAGE_ERROR_INVALID_HANDLE, "predicates[1]", "4711");
+  assert_fault (&scene, combine (OVS_FILTER_ALL, has (token_or_fail (scene.stage, "usd-active")),
+                                 compare (0, OVSTAGE_FILTER_OP_SUBTREE, text_value ("p0"))),
+                OVSTAGE_ERROR_INVALID_ARGUMENT, "predicates[1]", "\"p0\"");
+  /* Nobody has to be there. */
+  assert_matches (&scene, compare (0, OVSTAGE_FILTER_OP_SUBTREE, text_value ("/nobody/there")), "");
   scene_clear (&scene);
 }
 
@@ -1288,6 +1347,8 @@ main (int argc, char **argv)
   g_test_add_func ("/engine/filter/many-values", test_many_values);
   g_test_add_func ("/engine/filter/trees", test_trees);
   g_test_add_func ("/engine/filter/deep", test_deep);
+  g_test_add_func ("/engine/filter/bottomless", test_bottomless);
+  g_test_add_func ("/engine/filter/no-path", test_no_path);
   g_test_add_func ("/engine/filter/faults", test_faults);
   g_test_add_func ("/engine/filter/faults-of-schemas", test_faults_of_schemas);
   g_test_add_func ("/engine/filter/newest-state", test_newest_state);

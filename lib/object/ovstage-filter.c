@@ -26,7 +26,8 @@
  *
  * A filter is checked by the query that evaluates it: an operator that does not fit
  * what the attribute is on some prim gives `OVSTAGE_ERROR_NOT_SUPPORTED`, a text for a
- * number or a number for a text `OVSTAGE_ERROR_INVALID_ARGUMENT`.
+ * number or a number for a text `OVSTAGE_ERROR_INVALID_ARGUMENT`. So does a filter that is
+ * nested more than 1000 deep; all-of in all-of and any-of in any-of nest nothing.
  *
  * ```c
  * g_autoptr (OvstageFilter) heavy = ovstage_filter_new_compare (mass, OVSTAGE_FILTER_OP_GT, g_variant_new_double (10));
@@ -235,7 +236,8 @@ ovstage_filter_new_compare (OvstageToken attribute, OvstageFilterOp op, GVariant
  * ovstage_filter_new_subtree: (constructor)
  * @path: a prim path
  *
- * Makes a filter for a prim and all prims below it.
+ * Makes a filter for a prim and all prims below it. A text that is no path, such
+ * as `World`, is told by the query: `OVSTAGE_ERROR_INVALID_ARGUMENT`.
  *
  * Returns: (transfer full): a new filter
  *

@@ -6,6 +6,7 @@
 
 #include "op/ovs-selection.h"
 
+#include "path/ovs-path-text.h"
 #include "query/ovs-carriers.h"
 #include "query/ovs-match.h"
 
@@ -93,7 +94,20 @@ is_own_path (const OvstageFilter *filter)
   return filter->attribute == 0 && filter->op == OVSTAGE_FILTER_OP_SUBTREE;
 }
 
-/* Handles, and what is never supported. */
+/* What SUBTREE compares with is a path: a text that is none, such as one without the slash, would quietly match nothing. */
+static gboolean
+check_path (const OvstageFilter *predicate, GError **error)
+{
+  const OvsValue *value = predicate->values;
+
+  if (predicate->op != OVSTAGE_FILTER_OP_SUBTREE || (value->kind != OVS_VALUE_TEXT && value->kind != OVS_VALUE_LITERAL) ||
+      ovs_check_path_text (value->text, value->length, error))
+    return TRUE;
+  g_prefix_error (error, "SUBTREE: ");
+  return FALSE;
+}
+
+/* Handles, paths, and what is never supported. */
 static gboolean
 check_query (OvsStage *stage, OvsSelection *selection, const guint64 *attributes, gsize n_attributes, GError **error)
 {
@@ -111,6 +125,12 @@ check_query (OvsStage *stage, OvsSelection *selection, const guint64 *attributes
     if (!ovs_stage_check_attribute (stage, attributes[i], error))
       {
         g_prefix_error (error, "attributes[%" G_GSIZE_FORMAT "]: ", i);
+        return FALSE;
+      }
+  for (guint i = 0; i < selection->predicates->len; i++)
+    if (!check_path (g_array_index (selection->predicates, Predicate, i).filter, error))
+      {
+        g_prefix_error (error, "predicates[%u]: ", i);
         return FALSE;
       }
   for (guint i = 0; i < selection->predicates->len; i++)

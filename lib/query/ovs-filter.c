@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* Whoever walks a tree calls itself. */
+/* Whoever walks a tree calls itself, so what is deeper has no parts: only how deep it is is kept, to be told. */
 #define MAX_DEPTH 1000
 
 static const char *const op_names[] = { "HAS", "IN", "CONTAINS", "PREFIX", "LT", "LE", "GT", "GE", "SUBTREE" };
@@ -58,7 +58,14 @@ ovs_filter_new_predicate (guint64 attribute, gint op, const OvsValue *values, gs
 static gboolean
 is_taken_in (const OvstageFilter *part, OvsFilterKind kind)
 {
-  return kind != OVS_FILTER_NOT && part->kind == kind;
+  return kind != OVS_FILTER_NOT && part->kind == kind && part->depth <= MAX_DEPTH;
+}
+
+static void
+drop_parts (OvstageFilter *filter)
+{
+  while (filter->n_parts > 0)
+    ovs_filter_unref (filter->parts[--filter->n_parts]);
 }
 
 OvstageFilter *
@@ -81,6 +88,8 @@ ovs_filter_new_combined (OvsFilterKind kind, OvstageFilter *const *parts, gsize 
           filter->depth = MAX (filter->depth, from[j]->depth + 1);
         }
     }
+  if (filter->depth > MAX_DEPTH)
+    drop_parts (filter);
   return filter;
 }
 
@@ -96,8 +105,7 @@ ovs_filter_unref (OvstageFilter *filter)
 {
   if (!g_atomic_int_dec_and_test (&filter->refs))
     return;
-  for (gsize i = 0; i < filter->n_parts; i++)
-    ovs_filter_unref (filter->parts[i]);
+  drop_parts (filter);
   for (gsize i = 0; i < filter->n_values; i++)
     g_free (filter->values[i].text);
   g_free (filter->parts);

@@ -48,7 +48,7 @@ struct _OvstageFilter
   guint64 attribute; /* 0 with SUBTREE: the path of the prim itself */
   OvsValue *values;  /* (owned) */
   gsize n_values;
-  OvstageFilter **parts; /* (owned) of the others */
+  OvstageFilter **parts; /* (owned) of the others, unless they are nested too deep */
   gsize n_parts;
 };
 

@@ -599,6 +599,11 @@ class SubtreeByText(model.Model):
         return super().holds(predicate, prim)
 
 
+class SubtreeTakesAnyText(model.Model):
+    def is_no_path(self, value):
+        return False
+
+
 class UnknownIdsAreEmptyTexts(model.Model):
     def told(self, schema, data):
         texts = super().told(schema, data)

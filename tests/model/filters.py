@@ -57,11 +57,14 @@ class Filters:
 
     def query(self, tree):
         """The code, and the prims that match, in the order of their ids."""
-        if any(attribute == UNSUPPORTED for _, attribute, _ in self.predicates(tree)):
+        predicates = self.predicates(tree)
+        if any(operator == SUBTREE and self.is_no_path(values[0]) for operator, _, values in predicates):
+            return INVALID_ARGUMENT, []
+        if any(attribute == UNSUPPORTED for _, attribute, _ in predicates):
             return NOT_SUPPORTED, []
         there = [prim for prim in self.prims() if self.prim_exists(prim, NEWEST)]
         try:
-            for predicate in self.predicates(tree):
+            for predicate in predicates:
                 self.check_predicate(predicate, there)
             return OK, [prim for prim in there if self.matches(tree, prim)]
         except Fault as fault:
@@ -172,6 +175,9 @@ class Filters:
             raise Fault(NOT_SUPPORTED)
         if any(self.is_text(value, kind) == kind.startswith("number") for value in values):
             raise Fault(INVALID_ARGUMENT)
+
+    def is_no_path(self, value):
+        return isinstance(value, str) and not valid_path(value)
 
     def is_text(self, value, kind):
         if isinstance(value, Literal) and kind.startswith("number"):

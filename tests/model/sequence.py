@@ -59,6 +59,7 @@ PATHS = (
     "/World/A/linked",
 )
 UNKNOWN = "never-written"
+NO_PATHS = ("no-slash", "/double//slash", "/end/", "")
 CLONES = ("/copy", "/World/copy", "/World/A/copy", "/World/A/link/copy", "/q/deep/copy")
 MAX_UNIVERSE = 150
 UNKNOWN_IDS = 240
@@ -566,7 +567,7 @@ class Generator:
         if self.chance(0.15):
             targets.append(rng.choice(universe))
         if self.chance(0.05):
-            targets.append(rng.choice(("no-slash", "/double//slash", "/end/", "")))
+            targets.append(rng.choice(NO_PATHS))
         if self.chance(0.02):
             source = rng.choice(("no-slash", f"{self.root}/nowhere"))
         made = []
@@ -709,7 +710,7 @@ class Generator:
     def predicate(self):
         rng = self.rng
         if self.chance(0.15):
-            return [model.SUBTREE, None, [rng.choice(self.sequence["universe"])]]
+            return [model.SUBTREE, None, [rng.choice(NO_PATHS if self.chance(0.04) else self.sequence["universe"])]]
         attribute = self.names(1)[0]
         # What an operator makes of these depends on the prims of other threads, too.
         if self.thread is None and self.may("built-ins") and self.chance(0.12):

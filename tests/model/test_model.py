@@ -757,6 +757,8 @@ class ModelTest(unittest.TestCase):
         self.write(["/a", "/ab", "/a/b"], "a", 1, [1, 1, 1])
         self.match((model.SUBTREE, None, ["/a"]), ["/a", "/a/b"])
         self.match((model.SUBTREE, None, ["/"]), ["/a", "/ab", "/a/b"])
+        self.match((model.SUBTREE, None, ["a"]), model.INVALID_ARGUMENT)
+        self.match(("any", [(model.HAS, model.UNSUPPORTED, []), (model.SUBTREE, "b", ["/a/"])]), model.INVALID_ARGUMENT)
         self.match((model.PREFIX, "usd-path", ["/a"]), ["/a", "/ab", "/a/b"])
         self.match((model.IN, "usd-parent", ["/a"]), ["/a/b"])
         self.match((model.CONTAINS, "usd-children", ["/a/b"]), ["/a"])

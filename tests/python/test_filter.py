@@ -103,6 +103,7 @@ class Filters(StageCase):
             (Filter.has("usd-active"), ovstage.ErrorCode.NOT_SUPPORTED, "usd-active"),
             (Filter.has(2**40), ovstage.ErrorCode.INVALID_HANDLE, "unknown"),
             (Filter.has(0), ovstage.ErrorCode.INVALID_HANDLE, "token 0"),
+            (Filter.subtree("W/B"), ovstage.ErrorCode.INVALID_ARGUMENT, r'SUBTREE: path "W/B" does not start with'),
         ):
             with self.assertRaisesRegex(ovstage.OvstageError, says) as caught:
                 self.stage.query(filter).wait()
@@ -145,7 +146,16 @@ class Filters(StageCase):
         for _ in range(100000):
             filter = ~filter
         self.assertEqual(repr(filter).count("~"), 100000)
-        with self.assertRaises((RecursionError, ovstage.OvstageError)):
+        with self.assertRaisesRegex(ovstage.OvstageError, "nested 100001 deep, expected 1000 at most") as caught:
+            self.stage.query(filter).wait()
+        self.assertEqual(caught.exception.code, ovstage.ErrorCode.INVALID_ARGUMENT)
+        filter = Filter.has("mass")
+        for _ in range(499):
+            filter = ~(filter & Filter.has("mass"))
+        self.assertEqual(self.match(filter | Filter.has("mass")), self.match(Filter.has("mass")))
+        for _ in range(2):
+            filter = ~filter
+        with self.assertRaisesRegex(ovstage.OvstageError, "nested 1001 deep"):
             self.stage.query(filter).wait()
 
     def test_destroyed(self):

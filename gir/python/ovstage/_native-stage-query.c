@@ -53,40 +53,82 @@ new_predicate (PyovsStage *self, PyObject *tree, PyovsRefusal *refusal)
   return ovstage_filter_new_in (token, g_variant_builder_end (&builder));
 }
 
-/* NULL with a Python error, or a refusal. */
+/* One whose parts are being made. */
+typedef struct
+{
+  PyObject *tree; /* borrowed */
+  GPtrArray *parts; /* (owned) OvstageFilter */
+} Open;
+
+static void
+clear_open (Open *open)
+{
+  g_ptr_array_unref (open->parts);
+}
+
+static OvstageFilter *
+combine (const Open *open)
+{
+  OvstageFilter *const *parts = (OvstageFilter *const *) open->parts->pdata;
+  gsize n = open->parts->len;
+
+  switch (PyLong_AsLong (PyTuple_GET_ITEM (open->tree, 0)))
+    {
+    case FILTER_NOT:
+      return ovstage_filter_new_not (parts[0]);
+    case FILTER_ANY:
+      return ovstage_filter_new_any_of (parts, n);
+    case FILTER_ALL:
+    default:
+      return ovstage_filter_new_all_of (parts, n);
+    }
+}
+
+/* NULL with a Python error, or a refusal. Without recursion, so that it is the core that tells of a tree which is too deep. */
 static OvstageFilter *
 new_filter (PyovsStage *self, PyObject *tree, PyovsRefusal *refusal)
 {
-  g_autoptr (GPtrArray) parts = NULL;
-  OvstageFilter *filter = NULL;
-  PyObject *items;
-  long kind;
+  g_autoptr (GArray) stack = g_array_new (FALSE, FALSE, sizeof (Open));
+  OvstageFilter *filter;
 
-  if (PyTuple_GET_SIZE (tree) == 3)
-    return new_predicate (self, tree, refusal);
-  if (Py_EnterRecursiveCall (" in a filter"))
-    return NULL;
-  kind = PyLong_AsLong (PyTuple_GET_ITEM (tree, 0));
-  items = PyTuple_GET_ITEM (tree, 1);
-  parts = g_ptr_array_new_with_free_func ((GDestroyNotify) ovstage_filter_unref);
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE (items); i++)
+  g_array_set_clear_func (stack, (GDestroyNotify) clear_open);
+  for (;;)
     {
-      OvstageFilter *part = new_filter (self, PyTuple_GET_ITEM (items, i), refusal);
+      if (PyTuple_GET_SIZE (tree) == 3)
+        {
+          filter = new_predicate (self, tree, refusal);
+          if (filter == NULL)
+            return NULL;
+        }
+      else
+        {
+          Open open = { tree, g_ptr_array_new_with_free_func ((GDestroyNotify) ovstage_filter_unref) };
 
-      if (part == NULL)
-        break;
-      g_ptr_array_add (parts, part);
+          g_array_append_val (stack, open);
+          filter = NULL;
+        }
+
+      /* Up to the one that wants another part. */
+      for (;;)
+        {
+          Open *open;
+          PyObject *items;
+
+          if (stack->len == 0)
+            return filter;
+          open = &g_array_index (stack, Open, stack->len - 1);
+          items = PyTuple_GET_ITEM (open->tree, 1);
+          if (filter != NULL)
+            g_ptr_array_add (open->parts, filter);
+          if (open->parts->len < PyTuple_GET_SIZE (items))
+            {
+              tree = PyTuple_GET_ITEM (items, open->parts->len);
+              break;
+            }
+          filter = combine (open);
+          g_array_set_size (stack, stack->len - 1);
+        }
     }
-  Py_LeaveRecursiveCall ();
-  if (parts->len < PyTuple_GET_SIZE (items))
-    return NULL;
-  if (kind == FILTER_NOT)
-    filter = ovstage_filter_new_not (parts->pdata[0]);
-  else if (kind == FILTER_ANY)
-    filter = ovstage_filter_new_any_of ((OvstageFilter *const *) parts->pdata, parts->len);
-  else
-    filter = ovstage_filter_new_all_of ((OvstageFilter *const *) parts->pdata, parts->len);
-  return filter;
 }
 
 /* The tree of an ovstage.Filter: a new reference. */
