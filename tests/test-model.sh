@@ -10,4 +10,4 @@ if [ "${HAVE_PYTHON:-no}" != yes ]; then
   echo '1..0 # SKIP configured without Python'
   exit 0
 fi
-exec "${PYTHON:?}" -B "${OVSTAGE_SRCDIR:?}/tests/model/driver.py" --tap --sequences "${OVSTAGE_SEQUENCES:-2000}"
+exec "${PYTHON:?}" -B "${OVSTAGE_SRCDIR:?}/tests/model/driver.py" --tap --programs 20 --sequences "${OVSTAGE_SEQUENCES:-2000}"

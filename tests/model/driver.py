@@ -10,6 +10,7 @@ A difference is shrunk and printed as a program that shows it. See README.md.
 import argparse
 import concurrent.futures
 import contextlib
+import io
 import json
 import mmap
 import os
@@ -387,7 +388,7 @@ def run(args, package):
     report = Report(args.tap)
     first, last = args.seed, args.seed + args.sequences
     chunks = [range(at, min(at + CHUNK, last)) for at in range(first, last, CHUNK)]
-    report.plan(len(chunks))
+    report.plan(len(chunks) + (args.programs > 0))
     start = time.monotonic()
 
     def run_one(chunk):
@@ -416,12 +417,42 @@ def run(args, package):
             report.note("three chunks failed: giving up")
             break
     pool.shutdown(cancel_futures=True)
+    if args.programs > 0:
+        lines = run_programs(range(first, first + args.programs), args, package)
+        report.result(not lines, f"{args.programs} sequences as printed programs", lines)
     seconds = time.monotonic() - start
     report.note(
         f"{args.sequences} sequences, {seconds:.1f} s, {60 * args.sequences / max(seconds, 0.001):.0f} a minute, "
         f"{report.failed} of {report.n} chunks failed"
     )
     return report.failed != 0
+
+
+def execute(text):
+    """The exit status of a reproducing program."""
+    try:
+        exec(compile(text, "program", "exec"), {"__name__": "program"})
+    except SystemExit as end:
+        return end.code
+    return 0
+
+
+def run_programs(seeds, args, package):
+    """What programs of sequences that do not differ say, if they do not say so."""
+    lines = []
+    for seed in seeds:
+        sequence = sequences.generate(seed, args.depths, args.skip)
+        text = program(sequence, (len(sequence["ops"]), "nothing"))
+
+        def work():
+            said = io.StringIO()
+            with contextlib.redirect_stdout(said):
+                return [execute(text), said.getvalue()]
+
+        result = in_child(work, package)
+        if result != ("value", [0, "as the model says\n"]):
+            lines += [f"the program of seed {seed} " + died(result)] if result[0] != "value" else [f"seed {seed}: {result[1][1]}"]
+    return lines
 
 
 # The driver's own test
@@ -431,12 +462,8 @@ def run_program(text, package):
     """The exit status of a reproducing program."""
 
     def work():
-        try:
-            with contextlib.redirect_stdout(None):
-                exec(compile(text, "program", "exec"), {"__name__": "program"})
-        except SystemExit as end:
-            return end.code
-        return 0
+        with contextlib.redirect_stdout(None):
+            return execute(text)
 
     return in_child(work, package)
 
@@ -503,6 +530,7 @@ def main():
     parser.add_argument(
         "--skip", type=parts, default=[], help=f"what to leave out, some of {','.join(sequences.PARTS)}"
     )
+    parser.add_argument("--programs", type=int, default=0, help="run this many of them as the programs that are printed, too")
     parser.add_argument("--threads", type=int, default=1, help="run this many sequences at a time on one stage")
     parser.add_argument("--jobs", type=int, default=1, help="how many chunks of sequences run at a time")
     parser.add_argument("--tap", action="store_true")

@@ -73,7 +73,7 @@ while held_groups:
     held_groups.pop()[0].release()
 held_arrays.clear()
 pending.clear()
-group = groups = calls = read = values = None
+group = groups = calls = read = values = operation = None
 stage.destroy()
 expect("arrays that were handed over and are left", [b.hex() for source, b in taken if source() is not None], [])
 """
@@ -87,6 +87,7 @@ class Program:
         self.oracle = ModelSide(sequence)
         self.where = ""
         self.filtered = []  # slots of queries
+        self.made = []  # names of queries, maps and watches, which keep what the stage has
         self.mapped = {}  # slot -> what ids in its map stand for, and how many are known
         self.unfetched = []  # (what must be seen, hold, where) of reads that are fetched later
 
@@ -117,6 +118,7 @@ class Program:
             if i in used:
                 strings = [sequence["paths"][entry] for entry in entries]
                 out.append(f"query{i} = stage.query_from_path_list(paths.create_path_list_from_strings({strings!r}))")
+                self.made.append(f"query{i}")
         names = known_names(sequence)
         out.append(f"tokens = {{paths.intern_token(name): name for name in {names!r}}}")
         out.append(f"kinds = {dict((name, id_kind(sequence, name)) for name in names)!r}")
@@ -302,6 +304,7 @@ class Program:
         if seen is None:
             return []
         slot = op["slot"]
+        self.made.append(f"map{slot}")
         options = {name: op[name] for name in ("fill", "semantic", "mode", "counts")}
         dtype = op["dtype"] and (*DTYPES[op["dtype"]], op["lanes"])
         attribute = attribute_text(op["attribute"], op)
@@ -351,6 +354,7 @@ class Program:
         if seen is None:
             return []
         slot, status = op["slot"], seen["status"]
+        self.made.append(f"watch{slot}")
         names = ", ".join(attribute_text(name, op) for name in op["attributes"])
         return [
             *self.settle_operations(),
@@ -411,6 +415,8 @@ class Program:
         for slot in self.mapped:
             out += [f"for group in groups{slot}:", "    group.release()", f"map{slot}.release()"]
         out += [f"filtered{slot}.release()" for slot in self.filtered]
+        if self.made:
+            out.append(f"del {', '.join(self.made)}")
         if self.sequence["destroy"]:
             out += ["stage.destroy()", "check_held()"]
         return [*out, *END.strip().splitlines()]
