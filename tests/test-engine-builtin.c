@@ -8,6 +8,8 @@
 
 #include "engine-helpers.h"
 
+#include "op/ovs-existence.h"
+
 typedef struct
 {
   Scene scene;

@@ -6,9 +6,8 @@
 
 #include "op/ovs-booking.h"
 
-#include <string.h>
-
 #include "column/ovs-presence.h"
+#include "op/ovs-existence.h"
 
 /* A partial write of up to this many bytes joins the open part of its set. */
 #define LOG_LIMIT 4096
@@ -75,63 +74,6 @@ find_state (OvsBooking *booking)
   ovs_presence_as_of (booking->attr, booking->attribute, booking->stage->prim_deletes,
                       ovs_floors_get (&booking->stage->sealed, booking->attribute), booking->query->list, count, ordinal,
                       booking->state, booking->above);
-}
-
-/* Undoes what is sealed above the ordinal: attributes need not be sealed together. */
-static void
-undo_structure (OvsStage *stage, OvstagePathList *list, guint32 count, guint64 ordinal, guint32 *counts)
-{
-  GArray *log = stage->structure_log;
-
-  for (guint c = 0; c < log->len; c++)
-    {
-      const OvsStructureChange *change = &g_array_index (log, OvsStructureChange, c);
-
-      if (change->ordinal <= ordinal)
-        continue;
-      for (guint32 i = 0; change->layout != NULL && i < count; i++)
-        if (ovs_layout_find (change->layout, list->ids[i]) < change->n_rows)
-          counts[i] -= (guint32) change->change;
-      for (guint p = 0; change->prims != NULL && p < change->prims->len; p++)
-        {
-          guint32 i = ovs_path_list_index_of (list, g_array_index (change->prims, guint32, p));
-
-          if (i < count)
-            counts[i] -= (guint32) change->change;
-        }
-    }
-}
-
-/* The head's count, put right for the attributes whose head is ahead of the ordinal. */
-guint32 *
-ovs_stage_count_attributes (OvsStage *stage, OvstagePathList *list, guint32 count, guint64 ordinal)
-{
-  guint32 *counts = g_new (guint32, count);
-  g_autofree guint16 *head = NULL, *state = NULL;
-  g_autofree guint8 *above = NULL;
-
-  for (guint32 i = 0; i < count; i++)
-    counts[i] = list->ids[i] < stage->n_live ? stage->live[list->ids[i]] : 0;
-  for (guint a = 0; a < stage->dirty->len; a++)
-    {
-      OvsAttr *attr = stage->dirty->pdata[a];
-
-      if (ovs_stage_get_structure_max (stage, attr) <= ordinal)
-        continue;
-      if (head == NULL)
-        {
-          head = g_new (guint16, count);
-          state = g_new (guint16, count);
-          above = g_new (guint8, count);
-        }
-      ovs_presence_at_head (attr, list, count, head);
-      ovs_presence_as_of (attr, attr->token, stage->prim_deletes, ovs_floors_get (&stage->sealed, attr->token), list, count,
-                          ordinal, state, above);
-      for (guint32 i = 0; i < count; i++)
-        counts[i] += (state[i] != 0) - (head[i] != 0);
-    }
-  undo_structure (stage, list, count, ordinal, counts);
-  return counts;
 }
 
 /* W19 */

@@ -4,8 +4,7 @@
 
 #include "config.h"
 
-#include "op/ovs-children.h"
-#include "op/ovs-op-private.h"
+#include "op/ovs-existence.h"
 #include "op/ovs-read-group.h"
 
 #include <stdlib.h>

@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 
+#include "op/ovs-existence.h"
 #include "op/ovs-read.h"
 #include "op/ovs-watch.h"
 
@@ -164,31 +165,6 @@ clean (OvsStage *stage)
   stage->dirty->len = n;
 }
 
-/* Keeps what a write may still ask about. Takes @structure (nullable). */
-static void
-keep_structure (OvsStage *stage, GArray *structure, guint64 lowest_floor)
-{
-  GArray *log = stage->structure_log;
-  guint n = 0;
-
-  if (structure != NULL)
-    {
-      g_array_append_vals (log, structure->data, structure->len);
-      g_array_set_clear_func (structure, NULL); /* the log has them now */
-      g_array_unref (structure);
-    }
-  for (guint i = 0; i < log->len; i++)
-    {
-      OvsStructureChange *change = &g_array_index (log, OvsStructureChange, i);
-
-      if (change->ordinal <= lowest_floor)
-        ovs_structure_change_clear (change);
-      else
-        g_array_index (log, OvsStructureChange, n++) = *change;
-    }
-  g_array_set_size (log, n);
-}
-
 /* Takes @retired (nullable). */
 static void
 forget_retired (OvsStage *stage, GPtrArray *retired)
@@ -244,7 +220,7 @@ publish (OvsAdvance *advance)
       forget_retired (stage, ovs_fold_steal_retired (advance->fold));
     }
   if (structure != NULL || (after > before && stage->structure_log->len > 0))
-    keep_structure (stage, structure, after);
+    ovs_stage_keep_structure (stage, structure, after);
   advance->touched = advance->fold != NULL && ovs_fold_get_n_columns (advance->fold) > 0;
   drop_fold (advance);
   if (after == before || !advance->wanted)

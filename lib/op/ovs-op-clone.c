@@ -14,6 +14,7 @@
 #include "base/ovs-debug.h"
 #include "column/ovs-presence.h"
 #include "op/ovs-clone-arrays.h"
+#include "op/ovs-existence.h"
 
 struct _OvsClone
 {
@@ -142,20 +143,6 @@ list_paths (Plan *plan, const GArray *ids)
 }
 
 /* What is there */
-
-static gboolean
-is_settled (OvsStage *stage, guint64 ordinal)
-{
-  if (ovs_stage_get_structure_max (stage, NULL) > ordinal)
-    return FALSE;
-  for (guint a = 0; a < stage->dirty->len; a++)
-    if (ovs_stage_get_structure_max (stage, stage->dirty->pdata[a]) > ordinal)
-      return FALSE;
-  for (guint c = 0; c < stage->structure_log->len; c++)
-    if (g_array_index (stage->structure_log, OvsStructureChange, c).ordinal > ordinal)
-      return FALSE;
-  return TRUE;
-}
 
 /* Of @ids, those that exist. @n_values: (optional) attributes that they have. */
 static OvstagePathList *
@@ -510,7 +497,7 @@ book (Plan *plan, GError **error)
   gboolean locked;
 
   plan->as_of = MAX (plan->ordinal, ovs_floors_get_global (ovs_op_get_closing (&write->op)));
-  plan->settled = is_settled (stage, plan->as_of);
+  plan->settled = ovs_stage_head_tells (stage, plan->as_of);
   if (!find_prims (plan, error) || !check_floors (plan, error) || !name_copies (plan, error) || !check_absent (plan, error) ||
       !add_attributes (plan, error))
     return FALSE;

@@ -5,7 +5,7 @@
 #include "config.h"
 
 #include "column/ovs-presence.h"
-#include "op/ovs-op-private.h"
+#include "op/ovs-existence.h"
 
 /* What was staged at this ordinal stays before the delete, and what is staged above it may find nothing there. */
 static void

@@ -18,6 +18,7 @@
 #include "base/ovs-debug.h"
 #include "column/ovs-peek.h"
 #include "column/ovs-presence.h"
+#include "op/ovs-existence.h"
 #include "op/ovs-map-group.h"
 #include "tensor/ovs-array.h"
 

@@ -318,21 +318,6 @@ OvsLayout *ovs_stage_ensure_layout (OvsStage *stage, OvstagePathList *list); /* 
 void ovs_stage_set_dirty (OvsStage *stage, OvsAttr *attr);
 /* As of @ordinal, which is above what advances were submitted for, or kept. */
 OvsPeek *ovs_stage_peek (OvsStage *stage, OvsAttr *attr, guint64 ordinal, GError **error);
-/* At this ordinal and above, the head of @attr (nullable) tells what exists. */
-guint64 ovs_stage_get_structure_max (OvsStage *stage, OvsAttr *attr);
-void ovs_stage_add_live (OvsStage *stage, guint32 prim, gint by);
-
-struct _OvsChildren *ovs_stage_ensure_children (OvsStage *stage); /* lent */
-/* How many attributes live on each of the first @n prims of @list, as of @ordinal and now. */
-guint32 *ovs_stage_count_attributes (OvsStage *stage, OvstagePathList *list, guint32 n, guint64 ordinal);
-
-/* Whether a prim exists, as of all that was submitted. */
-static inline gboolean
-ovs_stage_has_prim (const OvsStage *stage, guint32 prim)
-{
-  return prim < stage->n_live && stage->live[prim] > 0;
-}
-
 /* A new reference; NULL without memory. */
 OvsBinding *ovs_stage_bind (OvsStage *stage, OvsQuery *query, OvsLayout *layout);
 /* Refused: no memory for another operation in the queue. */

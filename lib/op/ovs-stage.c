@@ -5,7 +5,6 @@
 #include "config.h"
 
 #include <sched.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "op/ovs-children.h"
@@ -385,51 +384,6 @@ void
 ovs_stage_drop_hold (OvsStage *stage, OvsChangeHold *hold)
 {
   g_ptr_array_remove_fast (stage->change_holds, hold);
-}
-
-guint64
-ovs_stage_get_structure_max (OvsStage *stage, OvsAttr *attr)
-{
-  return MAX (attr != NULL ? attr->structure_max : 0, ovs_deletes_get_last (stage->prim_deletes));
-}
-
-void
-ovs_stage_add_live (OvsStage *stage, guint32 prim, gint by)
-{
-  gboolean was_there;
-
-  if (prim >= stage->n_live)
-    {
-      gsize n = MAX ((gsize) prim + 1, stage->n_live + stage->n_live / 2);
-
-      n = MAX (n, 64);
-      stage->live = g_renew (guint32, stage->live, n);
-      memset (stage->live + stage->n_live, 0, sizeof (guint32) * (n - stage->n_live));
-      stage->n_live = n;
-    }
-  was_there = stage->live[prim] > 0;
-  stage->live[prim] += (guint32) by;
-  if (was_there == (stage->live[prim] > 0))
-    return;
-  stage->n_existence_changes++;
-  if (stage->children == NULL)
-    return;
-  if (was_there)
-    ovs_children_remove (stage->children, prim);
-  else
-    ovs_children_add (stage->children, prim);
-}
-
-OvsChildren *
-ovs_stage_ensure_children (OvsStage *stage)
-{
-  if (stage->children != NULL)
-    return stage->children;
-  stage->children = ovs_children_new (stage->dict);
-  for (gsize prim = 0; prim < stage->n_live; prim++)
-    if (stage->live[prim] > 0)
-      ovs_children_add (stage->children, (guint32) prim);
-  return stage->children;
 }
 
 OvsBinding *
