@@ -21,7 +21,7 @@ typedef enum
   OVS_WAY_EACH,  /* prims appear, or the targets stand in several columns: one part for each of these */
 } OvsBookingWay;
 
-/* One attribute that is being written. Stage lock held from find_targets() on. */
+/* One attribute that is being written. Stage lock held from ovs_booking_find_targets() on. */
 typedef struct
 {
   OvsStage *stage;

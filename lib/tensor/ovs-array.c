@@ -244,7 +244,7 @@ place_all (Placing *placing, const OvsRows *rows, OvsArrayRow *records)
     {
       guint32 row = rows->index_map != NULL ? rows->index_map[i] : i, before;
 
-      if (rows->mask != NULL && !((rows->mask[i / 64] >> (i % 64)) & 1))
+      if (!ovs_rows_is_selected (rows, i))
         records[i] = (OvsArrayRow){ NULL, 0, 0 };
       else if (rows->index_map != NULL && was_placed (placing, row, i, &before))
         records[i] = records[before];

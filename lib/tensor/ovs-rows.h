@@ -37,6 +37,12 @@ typedef struct
   gsize item_size;       /* bytes of the innermost run */
 } OvsRows;
 
+static inline gboolean
+ovs_rows_is_selected (const OvsRows *rows, guint32 element)
+{
+  return rows->mask == NULL || (rows->mask[element / 64] >> (element % 64)) & 1;
+}
+
 /* How the elements of a tensor lie in memory, without a look at maps and masks: its first axis is that of rows, or it is one
  * row, @whole. FALSE: some do not begin at a byte. */
 gboolean ovs_rows_plan (const OvstageTensor *tensor, gboolean whole, OvsRows *rows);
