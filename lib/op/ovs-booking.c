@@ -53,12 +53,11 @@ prepare_all (OvsBooking *bookings, gsize n, GError **error)
   return TRUE;
 }
 
-/* Says of an error which entry of a batch it is about. */
-static gboolean
-fail_entry (GError **error, const OvsBooking *booking, gsize n_entries)
+gboolean
+ovs_fail_entry (GError **error, gsize entry, gsize n_entries)
 {
   if (n_entries > 1)
-    g_prefix_error (error, "entry %" G_GSIZE_FORMAT ": ", booking->entry);
+    g_prefix_error (error, "entry %" G_GSIZE_FORMAT ": ", entry);
   return FALSE;
 }
 
@@ -73,17 +72,17 @@ ovs_bookings_book (OvsBooking *bookings, gsize n, gsize n_entries, OvsWrite *wri
     return FALSE;
   for (gsize i = 0; i < n; i++)
     if (!ovs_booking_check_floor (&bookings[i], error))
-      return fail_entry (error, &bookings[i], n_entries);
+      return ovs_fail_entry (error, bookings[i].entry, n_entries);
   for (gsize i = 0; i < n; i++)
     {
       ovs_booking_find_targets (&bookings[i]);
       if (!ovs_booking_check_prim_mode (&bookings[i], error))
-        return fail_entry (error, &bookings[i], n_entries);
+        return ovs_fail_entry (error, bookings[i].entry, n_entries);
     }
   for (gsize i = 0; i < n; i++)
     {
       if (!ovs_booking_check_schema (&bookings[i], error))
-        return fail_entry (error, &bookings[i], n_entries);
+        return ovs_fail_entry (error, bookings[i].entry, n_entries);
       /* What was mapped has been let in already. */
       if (bookings[i].data->buffer == NULL)
         bytes += ovs_booking_get_bytes (&bookings[i]);

@@ -60,6 +60,9 @@ ovs_booking_get_bytes (const OvsBooking *booking)
   return booking->rows.n_selected * booking->rows.row_size + (booking->rows.arrays != NULL ? booking->rows.arrays->heap->bytes : 0);
 }
 
+/* Says of an error which entry of a batch it is about. Gives FALSE. */
+gboolean ovs_fail_entry (GError **error, gsize entry, gsize n_entries);
+
 /* Stage lock held for these. What is told of a write that is going to wait. */
 gboolean ovs_stage_check_write_floor (OvsStage *stage, guint32 attribute, guint64 ordinal, GError **error);
 /* The tiers of faults from the floor to the prim mode; finds where the targets are. */

@@ -9,15 +9,6 @@
 #include "base/ovs-debug.h"
 #include "device/ovs-device.h"
 
-/* Says of an error which entry of a batch it is about. */
-static gboolean
-fail_entry (GError **error, gsize i, gsize n)
-{
-  if (n > 1)
-    g_prefix_error (error, "entry %" G_GSIZE_FORMAT ": ", i);
-  return FALSE;
-}
-
 /* NULLs and enum ranges. */
 static gboolean
 check_enums (const OvsAttributeWrite *entries, gsize n, guint64 ordinal, OvstagePrimMode prim_mode, GError **error)
@@ -32,7 +23,7 @@ check_enums (const OvsAttributeWrite *entries, gsize n, guint64 ordinal, Ovstage
         ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "data: none given, expected the data of a write");
       else if (ovs_check_semantic (data->semantic, error))
         continue;
-      return fail_entry (error, i, n);
+      return ovs_fail_entry (error, i, n);
     }
   return ovs_check_ordinal (ordinal, "a write", error);
 }
@@ -100,7 +91,7 @@ check_repeats (OvsStage *stage, const OvsAttributeWrite *entries, gsize n, GErro
         {
           ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "attribute '%s' stands in entry %" G_GSIZE_FORMAT " too",
                     ovs_stage_name (stage, (guint32) entries[i].attribute), before);
-          return fail_entry (error, i, n);
+          return ovs_fail_entry (error, i, n);
         }
       if (!entries[i].data->take)
         continue;
@@ -110,7 +101,7 @@ check_repeats (OvsStage *stage, const OvsAttributeWrite *entries, gsize n, GErro
         if (was_seen (taken, ovs_payload_get_tensor (entries[i].data, t), i, &before))
           {
             ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "tensor: it is handed over in entry %" G_GSIZE_FORMAT " too", before);
-            return fail_entry (error, i, n);
+            return ovs_fail_entry (error, i, n);
           }
     }
   return TRUE;
@@ -121,12 +112,12 @@ check_form (OvsStage *stage, const OvsAttributeWrite *entries, gsize n, GError *
 {
   for (gsize i = 0; i < n; i++)
     if (!ovs_payload_check_form (entries[i].data, error) || !check_device (entries[i].data, error))
-      return fail_entry (error, i, n);
+      return ovs_fail_entry (error, i, n);
   if (!check_repeats (stage, entries, n, error))
     return FALSE;
   for (gsize i = 0; i < n; i++)
     if (!ovs_stage_check_writable (stage, (guint32) entries[i].attribute, error))
-      return fail_entry (error, i, n);
+      return ovs_fail_entry (error, i, n);
   return TRUE;
 }
 
@@ -139,7 +130,7 @@ check_write (OvsWrite *write, OvsOp *query, const OvsAttributeWrite *entries, gs
     return FALSE;
   for (gsize i = 0; i < n; i++)
     if (!ovs_stage_check_attribute (stage, entries[i].attribute, error))
-      return fail_entry (error, i, n);
+      return ovs_fail_entry (error, i, n);
   if (!check_form (stage, entries, n, error))
     return FALSE;
   for (gsize i = 0; i < n; i++)
@@ -175,7 +166,7 @@ begin_bookings (OvsWrite *write, OvsOp *query, const OvsAttributeWrite *entries,
     {
       if (!begin_booking (write, query, &entries[i], prim_mode, &bookings[n_bookings], &begun, error))
         {
-          fail_entry (error, i, n);
+          ovs_fail_entry (error, i, n);
           break;
         }
       bookings[n_bookings].entry = i;
@@ -295,7 +286,7 @@ begin_held (OvsWrite *write, const Held *held, OvsBooking *bookings, GError **er
 
       if (!begin_booking (write, one->query, &entry, held->prim_mode, &bookings[n], &begun, error))
         {
-          fail_entry (error, one->entry, held->n_entries);
+          ovs_fail_entry (error, one->entry, held->n_entries);
           break;
         }
       bookings[n].entry = one->entry;
@@ -388,7 +379,7 @@ block (OvsWrite *write, OvsOp *query, const OvsFootprint *footprint, Held *held,
   for (gsize i = 0; i < held->n; i++)
     if (!ovs_stage_check_write_floor (write->op.stage, held->bookings[i].attribute, write->ordinal, error))
       {
-        fail_entry (error, held->bookings[i].entry, held->n_entries);
+        ovs_fail_entry (error, held->bookings[i].entry, held->n_entries);
         free_held (held);
         return FALSE;
       }
