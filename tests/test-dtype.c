@@ -128,9 +128,11 @@ test_zero_bits_and_lanes (void)
   OvstageDataType dtype;
 
   g_assert_false (ovs_dtype_parse ("float0", &dtype, &bits_error));
-  g_assert_nonnull (strstr (bits_error->message, "0 bits"));
+  g_assert_error (bits_error, OVSTAGE_ERROR, OVSTAGE_ERROR_INVALID_ARGUMENT);
+  g_assert_nonnull (strstr (bits_error->message, "\"float0\" has 0 bits"));
   g_assert_false (ovs_dtype_parse ("float32x0", &dtype, &lanes_error));
-  g_assert_nonnull (strstr (lanes_error->message, "0 lanes"));
+  g_assert_error (lanes_error, OVSTAGE_ERROR, OVSTAGE_ERROR_INVALID_ARGUMENT);
+  g_assert_nonnull (strstr (lanes_error->message, "\"float32x0\" has 0 lanes"));
 }
 
 /* Malformed types have a text as well: messages need one. */

@@ -787,6 +787,24 @@ test_tombstones (void)
 }
 
 static void
+test_not_arrays (void)
+{
+  Scene scene;
+  OvstageReadGroup *group;
+  OvstageTensor *values, *offsets;
+  g_autoptr (GError) error = NULL;
+
+  scene_init (&scene, 2);
+  write_or_fail (&scene, scene.query, scene.a, 1, payload_fill (float32x3, 2, 1));
+  seal_or_fail (&scene, 1);
+  group = only_group_or_fail (&scene, scene.query, scene.a, 1);
+  g_assert_false (ovs_read_group_get_packed (group, &values, &offsets, &error));
+  assert_error_says (error, OVSTAGE_ERROR_INVALID_ARGUMENT, (const char *const[]){ "float32x3", "expected arrays", NULL });
+  ovs_read_group_unref (group);
+  scene_clear (&scene);
+}
+
+static void
 test_values_without_memory (void)
 {
   Scene scene;
@@ -804,7 +822,7 @@ test_values_without_memory (void)
 
       ovs_pool_fail_after (scene.stage->pool, n);
       g_assert_false (ovs_read_group_get_packed (group, &values, &offsets, &error));
-      g_assert_error (error, OVSTAGE_ERROR, OVSTAGE_ERROR_OUT_OF_MEMORY);
+      assert_error_says (error, OVSTAGE_ERROR_OUT_OF_MEMORY, (const char *const[]){ "8 bytes", "offsets of 2 rows", NULL });
     }
   ovs_pool_fail_after (scene.stage->pool, -1);
   assert_packed (group, "2 4", (guint64[]){ 0, 1, 2 });
@@ -1464,6 +1482,7 @@ main (int argc, char **argv)
   g_test_add_func ("/engine-array/misaligned", test_misaligned);
   g_test_add_func ("/engine-array/values-and-offsets", test_values_and_offsets);
   g_test_add_func ("/engine-array/tombstones", test_tombstones);
+  g_test_add_func ("/engine-array/not-arrays", test_not_arrays);
   g_test_add_func ("/engine-array/values-without-memory", test_values_without_memory);
   g_test_add_func ("/engine-array/strings", test_strings);
   g_test_add_func ("/engine-array/update-moves-one-row", test_update_moves_one_row);

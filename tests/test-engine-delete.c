@@ -605,6 +605,8 @@ test_unsealed_named (void)
   zero = query_or_fail (&scene, "0");
   one = query_or_fail (&scene, "1");
   delete_or_fail (&scene, zero, TOKENS (scene.a), 3);
+  assert_refused (&scene, read_at (&scene, zero, TOKENS (scene.b, scene.a), 4), OVSTAGE_ERROR_WRITE_FLOOR_VIOLATION, "'a'",
+                  "delete at ordinal 3", "floor is 0", "read is at 4");
   assert_values (&scene, zero, scene.a, 3, "WRITE_FLOOR_VIOLATION");
   assert_values (&scene, zero, scene.a, 2, "-");
   assert_values (&scene, one, scene.a, 3, "-");
@@ -633,6 +635,8 @@ test_unsealed_prims (void)
   delete_or_fail (&scene, deleted, TOKENS (scene.a), 9);
   delete_or_fail (&scene, scene.query, NO_TOKENS, 5);
   assert_values (&scene, lives, scene.a, 4, "1");
+  assert_refused (&scene, read_at (&scene, lives, TOKENS (scene.a), 6), OVSTAGE_ERROR_WRITE_FLOOR_VIOLATION, "'a'",
+                  "delete at ordinal 5", "floor is 1", "read is at 6");
   assert_values (&scene, lives, scene.a, 5, "WRITE_FLOOR_VIOLATION");
   assert_values (&scene, lives, scene.b, 5, "-");
   assert_values (&scene, written, scene.a, 6, "-");

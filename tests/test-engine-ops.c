@@ -1613,6 +1613,7 @@ test_pending_advance_out_of_memory (void)
 {
   Scene scene;
   OvsOp *some, *write, *seal, *read, *next;
+  g_autofree char *waited_for = NULL;
   OvstageReadGroup *group;
 
   scene_init (&scene, 4);
@@ -1629,8 +1630,9 @@ test_pending_advance_out_of_memory (void)
   ovs_pool_fail_after (scene.stage->pool, 0);
   scene_resume (&scene);
   assert_ok (write);
+  waited_for = g_strdup_printf ("read: operation %" G_GUINT64_FORMAT ", which it waits for, failed", ovs_op_get_id (seal));
   assert_failed (seal, OVSTAGE_ERROR_OUT_OF_MEMORY, "no memory");
-  assert_failed (read, OVSTAGE_ERROR_OP_FAILED, "failed");
+  assert_failed (read, OVSTAGE_ERROR_OP_FAILED, waited_for);
   assert_ok (next);
   ovs_pool_fail_after (scene.stage->pool, -1);
   assert_values (&scene, scene.query, scene.a, 3, "2 1 2 1");

@@ -935,16 +935,16 @@ test_sync_and_placement (void)
   scene_init (&scene, 2);
   payload = payload_text ("1 2");
   payload->sync_stream = 2;
-  assert_write_refused (&scene, payload, OVSTAGE_ERROR_NOT_SUPPORTED, "sync");
+  assert_write_refused (&scene, payload, OVSTAGE_ERROR_NOT_SUPPORTED, "sync: stream is 2 and event is 0", "expected 0 for both");
   payload = payload_text ("1 2");
-  payload->sync_event = 2;
-  assert_write_refused (&scene, payload, OVSTAGE_ERROR_NOT_SUPPORTED, "sync");
+  payload->sync_event = 3;
+  assert_write_refused (&scene, payload, OVSTAGE_ERROR_NOT_SUPPORTED, "sync: stream is 0 and event is 3");
 
   payload = payload_text ("1 2");
   assert_refused (&scene, ovs_stage_write (scene.stage, scene.query, scene.a, 1, payload, OVSTAGE_PRIM_MODE_UPSERT, &cuda),
                   OVSTAGE_ERROR_NOT_SUPPORTED, "placement", "kDLCUDA");
   assert_refused (&scene, ovs_stage_write (scene.stage, scene.query, scene.a, 1, payload, OVSTAGE_PRIM_MODE_UPSERT, &stream),
-                  OVSTAGE_ERROR_NOT_SUPPORTED, "placement", "stream");
+                  OVSTAGE_ERROR_NOT_SUPPORTED, "placement: stream is 2 and event is 0");
   assert_ok (ovs_stage_write (scene.stage, scene.query, scene.a, 1, payload, OVSTAGE_PRIM_MODE_UPSERT, &cpu));
   ovs_payload_unref (payload);
   scene_clear (&scene);

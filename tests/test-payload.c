@@ -446,7 +446,7 @@ test_sub_byte_strides (void)
   resolve_or_fail (rows_step, 4, &rows);
   ovs_rows_copy (&rows, 0, 4, out);
   g_assert_cmpmem (out, 4, reversed, 4);
-  assert_form_refused (within, OVSTAGE_ERROR_NOT_SUPPORTED, "do not begin at a byte");
+  assert_form_refused (within, OVSTAGE_ERROR_NOT_SUPPORTED, "tensor: the strides of float4_e2m1fn lead to elements that do not begin at a byte");
   assert_form_refused (between, OVSTAGE_ERROR_NOT_SUPPORTED, "do not begin at a byte");
   resolve_or_fail (one_row, 1, &rows);
 }
@@ -459,7 +459,7 @@ test_sub_byte_padded (void)
                                                      OVS_TENSOR_SUBBYTE_PADDED, NULL, NULL);
   g_autoptr (OvstageWriteData) payload = ovs_payload_new (tensor);
 
-  assert_form_refused (payload, OVSTAGE_ERROR_NOT_SUPPORTED, "padded");
+  assert_form_refused (payload, OVSTAGE_ERROR_NOT_SUPPORTED, "tensor: elements of float4_e2m1fn are padded");
 }
 
 /* W26 */

@@ -391,8 +391,10 @@ test_ref_bytes_refused (void)
 
   g_assert_null (ovstage_tensor_ref_bytes (device, &device_error));
   g_assert_error (device_error, OVSTAGE_ERROR, OVSTAGE_ERROR_NOT_SUPPORTED);
+  g_assert_nonnull (strstr (device_error->message, "device type is 2, expected CPU"));
   g_assert_null (ovstage_tensor_ref_bytes (gaps, &strides_error));
   g_assert_error (strides_error, OVSTAGE_ERROR, OVSTAGE_ERROR_NOT_SUPPORTED);
+  g_assert_nonnull (strstr (strides_error->message, "tensor: the elements are not compact"));
 }
 
 static void

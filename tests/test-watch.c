@@ -454,8 +454,9 @@ test_refused (Fixture *f, gconstpointer unused)
   g_assert_null (ovstage_stage_watch (f->stage, f->query, &wrong, 1, changed_cb, f, destroyed_cb, &error));
   g_assert_error (error, OVSTAGE_ERROR, OVSTAGE_ERROR_INVALID_HANDLE);
   g_clear_error (&error);
-  g_assert_null (ovstage_stage_watch (f->stage, f->query, &active, 1, changed_cb, f, destroyed_cb, &error));
+  g_assert_null (ovstage_stage_watch (f->stage, f->query, (OvstageToken[]){ f->a, active }, 2, changed_cb, f, destroyed_cb, &error));
   g_assert_error (error, OVSTAGE_ERROR, OVSTAGE_ERROR_NOT_SUPPORTED);
+  g_assert_nonnull (strstr (error->message, "attributes[1]: 'usd-active'"));
   g_clear_error (&error);
   g_object_run_dispose ((GObject *) f->stage);
   g_assert_null (ovstage_stage_watch (f->stage, f->query, &f->a, 1, changed_cb, f, destroyed_cb, &error));

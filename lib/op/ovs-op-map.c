@@ -226,13 +226,6 @@ ovs_map_next (OvsOp *op, OvstageMapGroup **group, GError **error)
   return TRUE;
 }
 
-static gboolean
-check_sync (guint64 stream, guint64 event, GError **error)
-{
-  return (stream == 0 && event == 0) ||
-         ovs_fail (error, OVSTAGE_ERROR_NOT_SUPPORTED, "sync: a CPU has neither stream nor event, expected 0 for both");
-}
-
 /* Takes @error: refused. */
 static OvsOp *
 commit_pieces (OvsMap *map, OvsMapPiece *const *pieces, guint n, GError *error)
@@ -273,7 +266,7 @@ ovs_map_commit_group (OvsOp *op, OvstageMapGroup *group, guint64 stream, guint64
     ovs_fail (&error, OVSTAGE_ERROR_INVALID_HANDLE, "group: it was committed or discarded");
   if (error != NULL)
     return ovs_stage_refuse (op->stage, error);
-  check_sync (stream, event, &error);
+  ovs_check_no_sync (stream, event, "sync", &error);
   return commit_pieces (map, &piece, 1, error);
 }
 
@@ -299,7 +292,7 @@ commit_later (OvsMap *map, guint64 stream, guint64 event)
   GError *error = NULL;
 
   write->attributes[write->n_attributes++] = map->attribute;
-  check_sync (stream, event, &error);
+  ovs_check_no_sync (stream, event, "sync", &error);
   return ovs_write_submit_later (write, &map->op, map->prim_mode, find_rest, error);
 }
 
@@ -327,7 +320,7 @@ ovs_map_commit (OvsOp *op, guint64 stream, guint64 event)
   for (guint i = 0; i < map->n_pieces; i++)
     if (ovs_map_end_piece (map, &map->pieces[i], OVS_MAP_GROUP_COMMITTED))
       pieces[n++] = &map->pieces[i];
-  check_sync (stream, event, &error);
+  ovs_check_no_sync (stream, event, "sync", &error);
   return commit_pieces (map, pieces, n, error);
 }
 

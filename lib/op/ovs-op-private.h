@@ -338,6 +338,8 @@ gboolean ovs_stage_check_writable (OvsStage *stage, guint32 attribute, GError **
 gboolean ovs_check_prim_mode (OvstagePrimMode prim_mode, GError **error);
 gboolean ovs_check_semantic (OvstageSemantic semantic, GError **error);
 gboolean ovs_check_ordinal (guint64 ordinal, const char *what, GError **error);
+/* A CPU has neither stream nor event. */
+gboolean ovs_check_no_sync (guint64 stream, guint64 event, const char *what, GError **error);
 gboolean ovs_check_placement (const OvstagePlacement *placement, GError **error);
 /* The reserved names are the first tokens, one after another. */
 static inline OvsBuiltinKind

@@ -39,9 +39,7 @@ check_device (const OvstageWriteData *data, GError **error)
       g_propagate_prefixed_error (error, local, data->kind == OVS_PAYLOAD_ROWS ? "tensors: " : "tensor: ");
       return FALSE;
     }
-  if (data->sync_stream != 0 || data->sync_event != 0)
-    return ovs_fail (error, OVSTAGE_ERROR_NOT_SUPPORTED, "sync: a CPU has neither stream nor event, expected 0 for both");
-  return TRUE;
+  return ovs_check_no_sync (data->sync_stream, data->sync_event, "sync", error);
 }
 
 /* An empty query, or a mask that selects nothing. */

@@ -470,6 +470,15 @@ ovs_check_ordinal (guint64 ordinal, const char *what, GError **error)
 }
 
 gboolean
+ovs_check_no_sync (guint64 stream, guint64 event, const char *what, GError **error)
+{
+  return (stream == 0 && event == 0) ||
+         ovs_fail (error, OVSTAGE_ERROR_NOT_SUPPORTED,
+                   "%s: stream is %" G_GUINT64_FORMAT " and event is %" G_GUINT64_FORMAT ", expected 0 for both: a CPU has neither", what,
+                   stream, event);
+}
+
+gboolean
 ovs_check_placement (const OvstagePlacement *placement, GError **error)
 {
   GError *local = NULL;
@@ -481,9 +490,7 @@ ovs_check_placement (const OvstagePlacement *placement, GError **error)
       g_propagate_prefixed_error (error, local, "placement: ");
       return FALSE;
     }
-  if (placement->stream != 0 || placement->availability_event != 0)
-    return ovs_fail (error, OVSTAGE_ERROR_NOT_SUPPORTED, "placement: a CPU has neither stream nor event, expected 0 for both");
-  return TRUE;
+  return ovs_check_no_sync (placement->stream, placement->availability_event, "placement", error);
 }
 
 const char *

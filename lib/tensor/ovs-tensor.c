@@ -107,7 +107,7 @@ ovs_tensor_check (const OvstageTensor *tensor, const char *what, gsize *n_bytes,
                          "%s: the size overflows at shape[%d], which is %" G_GINT64_FORMAT, what, i, tensor->shape[i]);
     }
   if (total_bits > G_MAXINT64 - 7)
-    return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "%s: the size overflows", what);
+    return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "%s: the size overflows, it is %" G_GINT64_FORMAT " bits", what, total_bits);
 
   /* How far strides lead from the first element. Both signs added up is more than
    * any element is away, and still far more than memory can hold. */
