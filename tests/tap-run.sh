@@ -44,7 +44,7 @@ case $test in
   esac
   ;;
 *.js)
-  [ -n "${GJS:-}" ] || skip "configured without gjs"
+  [ -n "${GJS:-}" ] && [ "${HAVE_TYPELIB:-no}" = yes ] || skip "configured without gjs"
   run "$build/ovstage-env" "$GJS" -m "$test"
   ;;
 esac
