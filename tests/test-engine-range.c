@@ -809,19 +809,109 @@ test_holds (void)
     }
   g_assert_cmpuint (ovs_stage_get_oldest_preserved (scene.stage), <=, 10);
   assert_range (&scene, scene.a, 11, NEWEST, "a1@199 1=7 2=7; a-@20 3");
+  assert_range (&scene, scene.a, 150, NEWEST, "a1@199 1=7 2=7");
   ovs_mutex_lock (&scene.stage->lock);
   ovs_stage_move_hold (scene.stage, hold, 100);
   ovs_mutex_unlock (&scene.stage->lock);
-  write_some (&scene, "1", scene.a, 200, "8");
-  seal_or_fail (&scene, 200);
-  g_assert_cmpuint (ovs_stage_get_oldest_preserved (scene.stage), ==, 100);
+  for (guint64 ordinal = 200; ordinal < 300; ordinal++)
+    {
+      write_some (&scene, "1", scene.a, ordinal, "8");
+      seal_or_fail (&scene, ordinal);
+    }
+  g_assert_cmpuint (ovs_stage_get_oldest_preserved (scene.stage), <=, 100);
+  assert_range (&scene, scene.a, 101, NEWEST, "a1@299 1=8 2=7");
   ovs_mutex_lock (&scene.stage->lock);
   ovs_stage_drop_hold (scene.stage, hold);
   ovs_stage_drop_hold (scene.stage, other);
   ovs_mutex_unlock (&scene.stage->lock);
-  write_some (&scene, "1", scene.a, 201, "8");
-  seal_or_fail (&scene, 201);
-  g_assert_cmpuint (ovs_stage_get_oldest_preserved (scene.stage), >, 150);
+  for (guint64 ordinal = 300; ordinal < 400; ordinal++)
+    {
+      write_some (&scene, "1", scene.a, ordinal, "8");
+      seal_or_fail (&scene, ordinal);
+    }
+  g_assert_cmpuint (ovs_stage_get_oldest_preserved (scene.stage), >, 250);
+  scene_clear (&scene);
+}
+
+static guint
+count_layouts (OvsColumn *column)
+{
+  g_autoptr (GHashTable) layouts = g_hash_table_new (NULL, NULL);
+
+  for (guint i = 0; i < column->changes.n; i++)
+    g_hash_table_add (layouts, ((OvsDelta *) ovs_changes_get (&column->changes, i)->what)->layout);
+  return g_hash_table_size (layouts);
+}
+
+/* Who never looks keeps what changed, in a space that rows bound and not seals. */
+static void
+test_held_for_long (gconstpointer data)
+{
+  guint64 n = is_slow () ? 5000 : 100000;
+  const char *kind = data;
+  gsize most = 0;
+  guint most_records = 0, most_generations = 0, most_layouts;
+  Scene scene;
+  OvsChangeHold *hold;
+  OvsAttr *attr;
+  g_autofree char *told = NULL;
+
+  scene_init_budget (&scene, 50, 8192);
+  if (g_str_equal (kind, "compact"))
+    ovs_debug_set_flags (OVS_DEBUG_COMPACT);
+  write_or_fail (&scene, scene.query, scene.a, 1, payload_fill (float32, 50, 0));
+  seal_or_fail (&scene, 1);
+  ovs_stage_lock (scene.stage);
+  hold = ovs_stage_hold_changes (scene.stage, NULL, 0, 1);
+  ovs_stage_unlock (scene.stage);
+  attr = attr_of (&scene, scene.a);
+  for (guint64 ordinal = 2; ordinal <= n; ordinal++)
+    {
+      guint turn = (guint) (g_str_equal (kind, "some") ? ordinal : ordinal / 3);
+      g_autofree char *prim = g_strdup_printf ("%u", turn * 7 % 40);
+      g_autofree char *value = g_strdup_printf ("%u", (guint) ordinal);
+
+      if (g_str_equal (kind, "whole"))
+        write_or_fail (&scene, scene.query, scene.a, ordinal, payload_fill (float32, 50, (double) ordinal));
+      else if (!g_str_equal (kind, "some") && ordinal % 3 == 0)
+        delete_text (&scene, prim, TOKENS (scene.a), ordinal);
+      else
+        write_some (&scene, prim, scene.a, ordinal, value);
+      seal_or_fail (&scene, ordinal);
+      most = MAX (most, attr->change_bytes);
+      most_records = MAX (most_records, attr->deaths.n + ((OvsColumn *) attr->columns->pdata[0])->changes.n);
+      most_generations = MAX (most_generations, attr->generations->len);
+    }
+  most_layouts = count_layouts (attr->columns->pdata[0]);
+  g_assert_cmpuint (attr->change_frontier, <=, 1);
+  g_assert_cmpuint (most, <, 50000);
+  g_assert_cmpuint (most_records, <, 1000);
+  g_assert_cmpuint (most_generations, <, 2000);
+  g_assert_cmpuint (most_layouts, <, 500);
+  if (g_str_equal (kind, "some"))
+    {
+      GString *text = g_string_new (NULL);
+
+      for (guint prim = 0; prim < 40; prim++)
+        {
+          guint64 ordinal = n;
+
+          while (ordinal * 7 % 40 != prim)
+            ordinal--;
+          g_string_append_printf (text, " %u=%u", prim, (guint) ordinal);
+        }
+      told = g_strdup_printf ("a1@%u%s", (guint) n, text->str);
+      g_string_free (text, TRUE);
+      assert_range (&scene, scene.a, 2, NEWEST, told);
+      /* Also for who has seen some of it. */
+      g_free (told);
+      told = g_strdup_printf ("a1@%u %u=%u", (guint) n, (guint) (n * 7 % 40), (guint) n);
+      assert_range (&scene, scene.a, n, NEWEST, told);
+      assert_range (&scene, scene.a, 2, attr->merged - 1, "OUT_OF_RANGE");
+    }
+  ovs_stage_lock (scene.stage);
+  ovs_stage_drop_hold (scene.stage, hold);
+  ovs_stage_unlock (scene.stage);
   scene_clear (&scene);
 }
 
@@ -898,6 +988,9 @@ typedef struct
   guint depth;
   Log logs[2];
   guint64 tokens[2];
+  OvsChangeHold *holds[2]; /* (nullable) */
+  guint64 held[2];         /* the ordinals of these, */
+  guint64 known[2][2];     /* and what was forgotten of each attribute before */
   GRand *rand;
 } World;
 
@@ -1067,7 +1160,8 @@ ask (World *world, const guint *prims, guint n, guint64 a, guint64 b, gboolean s
         frontier = MAX (frontier, ask_frontier (world, log, log->lanes[s], floor));
       if (failure == NULL && n > 0 && snapshot && end < frontier)
         failure = "OUT_OF_RANGE";
-      if (failure == NULL && n > 0 && !snapshot && attr != NULL && attr->change_frontier > 0 && a <= attr->change_frontier)
+      if (failure == NULL && n > 0 && !snapshot && attr != NULL &&
+          ((attr->change_frontier > 0 && a <= attr->change_frontier) || end < attr->merged))
         failure = "OUT_OF_RANGE";
       for (guint p = 0; p < n; p++)
         {
@@ -1203,6 +1297,39 @@ delete_random (World *world)
   ovs_op_unref (query);
 }
 
+/* Somebody comes, or looks at what changed, or goes. */
+static void
+move_random_hold (World *world)
+{
+  guint at = pick (world, 2);
+  guint64 ordinal = MIN (floor_of (world, 0), floor_of (world, 1));
+
+  ovs_stage_lock (world->scene.stage);
+  if (world->holds[at] == NULL)
+    world->holds[at] = ovs_stage_hold_changes (world->scene.stage, NULL, 0, ordinal);
+  else if (pick (world, 3) == 0)
+    ovs_stage_drop_hold (world->scene.stage, g_steal_pointer (&world->holds[at]));
+  else
+    ovs_stage_move_hold (world->scene.stage, world->holds[at], ordinal);
+  ovs_stage_unlock (world->scene.stage);
+  world->held[at] = ordinal;
+  for (guint i = 0; i < 2; i++)
+    world->known[at][i] = attr_of (&world->scene, world->tokens[i]) != NULL ? attr_of (&world->scene, world->tokens[i])->change_frontier : 0;
+}
+
+/* What is held can be told up to the newest. */
+static void
+check_holds (World *world)
+{
+  for (guint i = 0; i < 2; i++)
+    for (guint at = 0; at < 2; at++)
+      if (world->holds[i] != NULL && attr_of (&world->scene, world->tokens[at]) != NULL)
+        {
+          g_assert_cmpuint (attr_of (&world->scene, world->tokens[at])->change_frontier, <=, MAX (world->held[i], world->known[i][at]));
+          g_assert_cmpuint (attr_of (&world->scene, world->tokens[at])->merged, <=, floor_of (world, at));
+        }
+}
+
 typedef struct
 {
   GPtrArray *groups;
@@ -1278,6 +1405,13 @@ run_world (guint32 seed, guint n_steps)
       else
         seal_or_fail (&world->scene, MAX (floor_of (world, 0), floor_of (world, 1)) + pick (world, 3));
 
+      if (pick (world, 8) == 0)
+        move_random_hold (world);
+      check_holds (world);
+      for (guint i = 0; i < 2; i++)
+        if (world->holds[i] != NULL && pick (world, 2) == 0)
+          check_read (world, world->held[i] + 1, NEWEST, FALSE, held);
+
       top = MAX (floor_of (world, 0), floor_of (world, 1)) + 3;
       for (guint i = 0; i < 4; i++)
         {
@@ -1288,13 +1422,18 @@ run_world (guint32 seed, guint n_steps)
             a = MAX (a, MIN (b, top - 8));
           check_read (world, a, b, FALSE, held);
         }
-      for (guint64 b = top > 8 ? top - 8 : 0; b <= top && config.change_budget == 0; b++)
+      for (guint64 b = top > 8 ? top - 8 : 0; b <= top && ovs_stage_get_oldest_preserved (world->scene.stage) == 0; b++)
         check_read (world, 0, b, TRUE, held);
       if (held->len > 4)
         release_one (world, held);
     }
   while (held->len > 0)
     release_one (world, held);
+  ovs_stage_lock (world->scene.stage);
+  for (guint i = 0; i < 2; i++)
+    if (world->holds[i] != NULL)
+      ovs_stage_drop_hold (world->scene.stage, world->holds[i]);
+  ovs_stage_unlock (world->scene.stage);
   scene_clear (&world->scene);
   g_rand_free (world->rand);
   g_free (world);
@@ -1447,6 +1586,10 @@ main (int argc, char **argv)
   g_test_add_func ("/engine-range/old-layouts", test_old_layouts);
   g_test_add_func ("/engine-range/frames", test_frames);
   g_test_add_func ("/engine-range/holds", test_holds);
+  g_test_add_data_func ("/engine-range/held-for-long/whole", "whole", test_held_for_long);
+  g_test_add_data_func ("/engine-range/held-for-long/some", "some", test_held_for_long);
+  g_test_add_data_func ("/engine-range/held-for-long/deletes", "deletes", test_held_for_long);
+  g_test_add_data_func ("/engine-range/held-for-long/compact", "compact", test_held_for_long);
   g_test_add_func ("/engine-range/one-percent", test_one_percent);
   g_test_add_func ("/engine-range/random", test_random);
   g_test_add_data_func ("/engine-range/threads/plain", GUINT_TO_POINTER (0), test_threads);

@@ -8,17 +8,21 @@
 
 #include <string.h>
 
-/* The first of the log. The log holds what several records point to once. */
+void
+ovs_attr_drop_delta (OvsAttr *attr, OvsDelta *delta)
+{
+  attr->change_bytes -= OVS_CHANGE_BYTES;
+  if (--delta->n_records > 0)
+    return;
+  attr->change_bytes -= delta->bytes;
+  ovs_delta_unref (delta);
+}
+
+/* The first of the log. */
 static void
 forget_delta (OvsColumn *column)
 {
-  OvsDelta *delta = ovs_changes_shift (&column->changes);
-
-  column->attr->change_bytes -= OVS_CHANGE_BYTES;
-  if (--delta->n_records > 0)
-    return;
-  column->attr->change_bytes -= delta->bytes;
-  ovs_delta_unref (delta);
+  ovs_attr_drop_delta (column->attr, ovs_changes_shift (&column->changes));
 }
 
 static void
@@ -48,18 +52,12 @@ ovs_attr_new (guint32 token)
   return attr;
 }
 
-static gsize
-deaths_bytes (const OvsDeaths *deaths)
-{
-  return OVS_CHANGE_BYTES + sizeof *deaths + sizeof (guint32) * deaths->n;
-}
-
 static void
 forget_deaths (OvsAttr *attr)
 {
   OvsDeaths *deaths = ovs_changes_shift (&attr->deaths);
 
-  attr->change_bytes -= deaths_bytes (deaths);
+  attr->change_bytes -= ovs_deaths_get_bytes (deaths);
   ovs_deaths_unref (deaths);
 }
 
@@ -441,13 +439,15 @@ ovs_column_charge_layout (OvsColumn *column)
 void
 ovs_attr_add_deaths (OvsAttr *attr, OvsDeaths *deaths)
 {
-  attr->change_bytes += deaths_bytes (deaths);
+  attr->change_bytes += ovs_deaths_get_bytes (deaths);
   ovs_changes_append (&attr->deaths, deaths->ordinal, deaths);
 }
 
 void
 ovs_attr_trim_changes (OvsAttr *attr, gsize budget, guint64 held)
 {
+  gsize allowed = MAX (budget, 2 * attr->merged_bytes);
+
   /* Some at a time, so that not every seal has to. */
   for (budget -= budget / 8; attr->change_bytes > budget;)
     {
@@ -465,12 +465,20 @@ ovs_attr_trim_changes (OvsAttr *attr, gsize budget, guint64 held)
               of = column;
             }
         }
-      if (oldest == OVSTAGE_ORDINAL_NEWEST || oldest > held)
+      if (oldest == OVSTAGE_ORDINAL_NEWEST)
         return;
+      if (oldest > held)
+        {
+          /* At twice of what was left the last time, each record is looked at a constant number of times. */
+          if (attr->change_bytes > allowed)
+            ovs_attr_merge_changes (attr);
+          return;
+        }
       if (of != NULL)
         forget_delta (of);
       else
         forget_deaths (attr);
       attr->change_frontier = MAX (attr->change_frontier, oldest);
+      attr->merged_bytes = MIN (attr->merged_bytes, attr->change_bytes);
     }
 }

@@ -50,6 +50,8 @@ struct _OvsAttr
   OvsChanges deaths;     /* of OvsDeaths */
   gsize change_bytes;    /* of these and of what the columns changed */
   guint64 change_frontier; /* changes up to here may be forgotten; 0: none is */
+  guint64 merged;        /* up to here, changes that were followed by another may be forgotten; 0: none is */
+  gsize merged_bytes;    /* that were left then */
   OvsWriteSet *spare_set; /* (owned) (nullable) one that was sealed, to be used again */
   guint64 structure_max; /* at this ordinal and above, the head tells what exists; 0: nothing structural is staged */
   GArray *generations;   /* (owned) OvsGeneration, ordinals ascending: of the set and order of prims, as sealed */
@@ -124,5 +126,16 @@ void ovs_column_add_change_of_run (OvsColumn *column, guint64 ordinal, guint32 n
 void ovs_column_charge_layout (OvsColumn *column);
 /* Takes @deaths. */
 void ovs_attr_add_deaths (OvsAttr *attr, OvsDeaths *deaths);
-/* Forgets the oldest changes beyond @budget bytes and some more, up to @held; but of each column the last. */
+static inline gsize
+ovs_deaths_get_bytes (const OvsDeaths *deaths)
+{
+  return OVS_CHANGE_BYTES + sizeof *deaths + sizeof (guint32) * deaths->n;
+}
+
+/* Of a record that is no longer in a log. The log holds what several records point to once. */
+void ovs_attr_drop_delta (OvsAttr *attr, OvsDelta *delta);
+/* Forgets what was followed by another change of the same prim: for ranges that end at the newest, nothing is lost. */
+void ovs_attr_merge_changes (OvsAttr *attr);
+/* Forgets the oldest changes beyond @budget bytes and some more, up to @held; but of each column the last. What is held
+ * beyond the budget is merged. */
 void ovs_attr_trim_changes (OvsAttr *attr, gsize budget, guint64 held);

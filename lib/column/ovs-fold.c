@@ -656,7 +656,7 @@ static void
 trim_generations (OvsAttr *attr)
 {
   const OvsGeneration *generations = (const OvsGeneration *) attr->generations->data;
-  guint64 oldest = attr->change_frontier;
+  guint64 oldest = MAX (attr->change_frontier, attr->merged);
   guint n = 0;
 
   for (guint i = 0; i < attr->columns->len; i++)

@@ -361,7 +361,8 @@ ovstage_stage_get_attribute_write_floor (OvstageStage *self, OvstageToken attrib
  * Gets the ordinal from which on the stage knows what changed: of every attribute,
  * each range of ordinals above it can be told apart, see
  * [func@Ovstage.OrdinalRange.between]. Changes are remembered within
- * [property@Ovstage.Stage:change-budget].
+ * [property@Ovstage.Stage:change-budget]. What a watch that is slow keeps beyond that can
+ * be told up to the newest ordinal, but not up to an older one.
  *
  * Returns: the ordinal, 0 while nothing was forgotten
  *

@@ -29,9 +29,9 @@
  *
  * The first call tells of what is sealed after the watch was made; what was there
  * before is for a read. A consumer that is slower than the advances gets one call for
- * all that it missed, with the last value of each prim, and nothing piles up meanwhile
- * but the records of which prims changed. Attributes that are sealed apart are followed each
- * to its own write floor. Where nothing changed there is no call.
+ * all that it missed, with the last value of each prim. Nothing piles up meanwhile but the
+ * records of which prims changed: beyond [property@Ovstage.Stage:change-budget] the newest of
+ * each prim. Attributes that are sealed apart are followed each to its own write floor. Where nothing changed there is no call.
  *
  * A watch without a callback is asked instead: [method@Ovstage.Watch.next_async] completes
  * once something changed, with all that was not told yet. Who asks again after it dealt

@@ -213,6 +213,11 @@ ovs_read_take_range (OvsRead *read, guint32 token, GError **error)
                      "attribute '%s': changes at ordinal %" G_GUINT64_FORMAT " are no longer kept, expected a range that starts above %" G_GUINT64_FORMAT,
                      ovs_stage_name (stage, token), read->start, attr->change_frontier);
 
+  if (MIN (read->ordinal, ovs_floors_get (&stage->sealed, token)) < attr->merged)
+    return ovs_fail (error, OVSTAGE_ERROR_OUT_OF_RANGE,
+                     "attribute '%s': of the changes up to ordinal %" G_GUINT64_FORMAT " only the newest are kept, expected a range that ends there or above, found %" G_GUINT64_FORMAT,
+                     ovs_stage_name (stage, token), attr->merged, read->ordinal);
+
   range = add_attr (read, &(RangeAttr){ .attribute = token, .floor = ovs_floors_get (&stage->sealed, token), .exact = TRUE });
   range->end = MIN (read->ordinal, range->floor);
   range->frontier = ovs_attr_get_frontier (attr);
