@@ -7,7 +7,27 @@ from enum import IntEnum
 
 
 class ErrorCode(IntEnum):
-    """What went wrong. ``PRIM_NOT_FOUND`` is the documented name of ``ALREADY_EXISTS``."""
+    """What went wrong.
+
+    OK: nothing did
+    INVALID_ARGUMENT: an argument, or a field of a payload, is wrong
+    INVALID_HANDLE: an id or object that is unknown, released or of another stage
+    NOT_FOUND: what was named does not exist
+    ALREADY_EXISTS: a prim that must not exist does
+    PRIM_NOT_FOUND: the documented name of ALREADY_EXISTS
+    WRITE_FLOOR_VIOLATION: a write at or below the floor, or a read of what is not sealed
+    NOT_SUPPORTED: no backend, device or form for this
+    QUEUE_FULL: too many unfinished operations
+    END_OF_ITERATION: nothing more to fetch; of the flat API, not raised here
+    OUT_OF_MEMORY: memory or a budget is used up
+    LAYOUT_CHANGED: reserved
+    TIMEOUT: not finished within the time given
+    OP_FAILED: an operation this one depends on failed, or was cancelled
+    OUT_OF_RANGE: values or changes at that ordinal are no longer kept
+    INTERNAL: a defect of the library
+
+    A later library may have more codes: ``code`` is a plain int then.
+    """
 
     OK = 0
     INVALID_ARGUMENT = 1
@@ -28,7 +48,12 @@ class ErrorCode(IntEnum):
 
 
 class PrimMode(IntEnum):
-    """What a write expects of the prims it targets."""
+    """What a write expects of the prims it targets.
+
+    UPSERT: nothing: those that are missing are created
+    INSERT: that none of them exists, with whatever attribute; else ALREADY_EXISTS
+    UPDATE: that all of them exist; else NOT_FOUND
+    """
 
     UPSERT = 0
     INSERT = 1
@@ -36,7 +61,12 @@ class PrimMode(IntEnum):
 
 
 class Scope(IntEnum):
-    """Which attributes an advance of the write floor moves."""
+    """Which attributes an advance of the write floor moves.
+
+    ALL: all of them, and those to come
+    INCLUDE: those listed
+    EXCLUDE: all but those listed
+    """
 
     ALL = 0
     INCLUDE = 1
@@ -44,7 +74,27 @@ class Scope(IntEnum):
 
 
 class AttributeSemantic(IntEnum):
-    """What the bytes of an attribute mean, apart from their data type."""
+    """What the bytes of an attribute mean, apart from their data type.
+
+    NONE: plain numbers
+    ASSET_PATH_ID: ids of an asset path and its resolved path, uint64x2
+    TOKEN_ID: token ids, uint64
+    PATH_EXPRESSION_STRING: the token id of a path expression, uint64
+    RELATIONSHIP_PATH_ID: prim path ids, arrays of uint64
+    POINT: points
+    VECTOR: vectors
+    NORMAL: normals
+    COLOR: colours
+    QUATERNION: quaternions
+    MATRIX: matrices
+    TEXTURE_COORDINATE: texture coordinates
+    CONNECTION_PATH_ID: prim path id and attribute token, arrays of uint64x2
+    STRING: UTF-8 text, arrays of uint8
+    TIME_CODE: time codes
+    FRAME: coordinate frames
+
+    A data type that does not fit one of the ids or STRING is INVALID_ARGUMENT.
+    """
 
     NONE = 0
     ASSET_PATH_ID = 1
@@ -65,7 +115,7 @@ class AttributeSemantic(IntEnum):
 
 
 class DLDataTypeCode(IntEnum):
-    """The kinds of numbers of DLPack."""
+    """The kinds of numbers of DLPack, by its names."""
 
     kDLInt = 0
     kDLUInt = 1
@@ -88,7 +138,7 @@ class DLDataTypeCode(IntEnum):
 
 
 class DLDeviceType(IntEnum):
-    """The kinds of devices of DLPack."""
+    """The kinds of devices of DLPack, by its names."""
 
     kDLCPU = 1
     kDLCUDA = 2
@@ -109,7 +159,18 @@ class DLDeviceType(IntEnum):
 
 
 class FilterOp(IntEnum):
-    """How a predicate of a filter looks at a value."""
+    """How a predicate of a filter looks at a value.
+
+    HAS: the prim has the attribute
+    IN: the value is one of those given
+    CONTAINS: an element of an array, or a part of a text, is the value given
+    PREFIX: a text begins with the one given
+    LT: the value is less than the one given
+    LE: the value is less than the one given, or equal
+    GT: the value is greater than the one given
+    GE: the value is greater than the one given, or equal
+    SUBTREE: a path is the one given or below it
+    """
 
     HAS = 0
     IN = 1

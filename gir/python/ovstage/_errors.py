@@ -7,7 +7,11 @@ from ._enums import ErrorCode
 
 
 class OvstageError(RuntimeError):
-    """A request that was refused or failed: ``code`` (an ErrorCode) and ``message``."""
+    """A request that was refused or failed; a RuntimeError.
+
+    code: an ErrorCode.
+    message: names the argument or field, the value found and the value expected.
+    """
 
     code: ErrorCode
     message: str
@@ -27,4 +31,4 @@ class OvstageError(RuntimeError):
 
 
 class OvxError(OvstageError):
-    """An error of a path dictionary."""
+    """An error of a PathDictionary; an OvstageError."""

@@ -45,9 +45,12 @@ class _PredicateFields(NamedTuple):
 class Predicate(_PredicateFields):
     """One attribute, how to look at it, and what to compare it with.
 
-    attribute: a token or its text. HAS takes no value, IN any number of them, the
-    others one. Numbers are compared as numbers, exactly; str and bytes with texts,
-    and with the texts that ids stand for.
+    attribute: a name, or its token.
+    op: a FilterOp.
+    values: HAS takes none, IN any number of them, the others one.
+
+    Numbers are compared as numbers, exactly; str and bytes with texts, and with the
+    texts that ids stand for. A tuple.
     """
 
     __slots__ = ()
@@ -86,9 +89,11 @@ def _text(tree: Tuple[Any, ...]) -> str:
 class Filter:
     """Which prims a query gives: predicates, combined with ``&``, ``|`` and ``~``.
 
-    Filter([Predicate, ...]) matches prims that match all of them. A prim that does
-    not have an attribute matches no predicate about it; ``~`` gives the other prims
-    that exist.
+    predicates: of Predicate. Prims match that match all of them.
+
+    A prim that does not have an attribute matches no predicate about it; ``~`` gives
+    the other prims that exist. A filter is neither true nor false: ``and``, ``or`` and
+    ``not`` raise TypeError.
     """
 
     __slots__ = ("_tree",)
@@ -108,32 +113,55 @@ class Filter:
 
     @classmethod
     def has(cls, attribute: Union[int, str]) -> Filter:
-        """Prims that have an attribute."""
+        """Prims that have an attribute.
+
+        attribute: a name, or its token.
+        """
         return cls._make(tuple(Predicate(attribute, FilterOp.HAS)))
 
     @classmethod
     def in_(cls, attribute: Union[int, str], values: Iterable[Any]) -> Filter:
-        """Prims where an attribute is one of these values."""
+        """Prims where an attribute is one of these values.
+
+        attribute: a name, or its token.
+        values: numbers, or texts.
+        """
         return cls._make(tuple(Predicate(attribute, FilterOp.IN, values)))
 
     @classmethod
     def contains(cls, attribute: Union[int, str], value: Any) -> Filter:
-        """Prims where an array has an element, or a text has another in it."""
+        """Prims where an array has an element, or a text has another in it.
+
+        attribute: a name, or its token.
+        value: a number, or a text.
+        """
         return cls._make(tuple(Predicate(attribute, FilterOp.CONTAINS, (value,))))
 
     @classmethod
     def prefix(cls, attribute: Union[int, str], text: Union[str, bytes]) -> Filter:
-        """Prims where a text begins with another."""
+        """Prims where a text begins with another.
+
+        attribute: a name, or its token.
+        text: compared byte by byte.
+        """
         return cls._make(tuple(Predicate(attribute, FilterOp.PREFIX, (text,))))
 
     @classmethod
     def compare(cls, attribute: Union[int, str], op: Union[FilterOp, int], value: Any) -> Filter:
-        """Prims where an attribute compares with a value: LT, LE, GT, GE or another operator that takes one."""
+        """Prims where an attribute compares with a value.
+
+        attribute: a name, or its token.
+        op: LT, LE, GT, GE or another FilterOp that takes one value.
+        value: a number, or a text.
+        """
         return cls._make(tuple(Predicate(attribute, op, (value,))))
 
     @classmethod
     def subtree(cls, path: str) -> Filter:
-        """A prim and all below it."""
+        """A prim and all below it.
+
+        path: an absolute prim path.
+        """
         if not isinstance(path, str):
             raise TypeError(f"path: a str is needed, not {type(path).__name__}")
         return cls._make(tuple(Predicate("usd-path", FilterOp.SUBTREE, (path,))))

@@ -306,7 +306,8 @@ static PyMethodDef changes_methods[] = {
 };
 
 static PyGetSetDef changes_getset[] = {
-  { "cursor", (getter) changes_get_cursor, NULL, PyDoc_STR ("Up to which ordinal all changes were told."), NULL },
+  { "cursor", (getter) changes_get_cursor, NULL,
+    PyDoc_STR ("The ordinal up to which all changes were told."), NULL },
   { "_step", (getter) changes_get_step, (setter) changes_set_step, NULL, NULL },
   { NULL },
 };

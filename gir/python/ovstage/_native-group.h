@@ -108,10 +108,13 @@ PyObject *pyovs_next_group (PyovsOperation *self, PyovsFetch fetch);
 
 #define PYOVS_GROUP_METHODS(noun) \
   { "prim_index", (PyCFunction) noun##_prim_index, METH_O, \
-    PyDoc_STR ("prim_index($self, i, /)\n--\n\nThe entry of prim_list that prim i is, the offset included.") }, \
+    PyDoc_STR ("prim_index($self, i, /)\n--\n\nThe entry of prim_list that prim i is, the offset included.\n\n" \
+               "i: which prim, below prim_count; IndexError else.") }, \
   { "data_row_index", (PyCFunction) noun##_data_row_index, METH_O, \
-    PyDoc_STR ("data_row_index($self, i, /)\n--\n\nThe row of data of prim i.") }, \
+    PyDoc_STR ("data_row_index($self, i, /)\n--\n\nThe row of data of prim i.\n\n" \
+               "i: which prim, below prim_count; IndexError else.") }, \
   { "tensor", (PyCFunction) noun##_tensor, METH_O, \
-    PyDoc_STR ("tensor($self, i, /)\n--\n\nTensor i as a DLTensor, with the tuple width as lanes.") }, \
+    PyDoc_STR ("tensor($self, i, /)\n--\n\nTensor i as a DLTensor, with the tuple width as lanes: shape (rows,).\n\n" \
+               "i: which tensor, below tensor_count; IndexError else.") }, \
   { "__enter__", pyovs_handle_enter, METH_NOARGS, NULL }, \
   { "__exit__", (PyCFunction) noun##_exit, METH_VARARGS, NULL }

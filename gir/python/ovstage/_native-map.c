@@ -268,14 +268,20 @@ static PyMethodDef map_group_methods[] = {
   PYOVS_GROUP_METHODS (map_group),
   { "array", (PyCFunction) map_group_array, METH_O,
     PyDoc_STR ("array($self, i, /)\n--\n\n"
-               "Tensor i as a flat, writable numpy view of the base elements, rows in the order of the prims. Once the\n"
-               "group is committed it is read-only.") },
+               "Tensor i as a flat, writable numpy view of the base elements, rows * lanes of them.\n\n"
+               "i: which tensor, below tensor_count: that of prim i for an attribute of arrays, else there is one.\n\n"
+               "Its rows are in the order of the prims. Once the group is committed the array is read-only. Views\n"
+               "made of it before stay writable for numpy, but the memory is the store's: a program must not write\n"
+               "through them. OVSTAGE_DEBUG=poison in the environment makes such a write a crash.") },
   { "dlpack", PYOVS_METHOD (map_group_dlpack), METH_FASTCALL | METH_KEYWORDS,
     PyDoc_STR ("dlpack($self, i, *, readonly=False)\n--\n\n"
-               "Tensor i for np.from_dlpack() and its like, lanes as one trailing axis. With readonly, a consumer that\n"
-               "understands the flag refuses to write.") },
+               "Tensor i for np.from_dlpack() and its like, lanes as one trailing axis: shape (rows, lanes).\n\n"
+               "i: which tensor, below tensor_count.\n"
+               "readonly: True for one that a consumer which understands the flag refuses to write to.\n\n"
+               "Gives a ManagedDLTensor, which is read-only once the group is committed.") },
   { "release", (PyCFunction) map_group_release, METH_NOARGS,
-    PyDoc_STR ("release($self)\n--\n\nLets this object go. The group stays with its map, which commits or discards it.") },
+    PyDoc_STR ("release($self)\n--\n\n"
+               "Lets this object go. The group stays with its map, which commits or discards it.") },
   { NULL },
 };
 
@@ -455,15 +461,21 @@ static PyAsyncMethods map_as_async = {
 
 static PyMethodDef map_methods[] = {
   { "fetch_next", PYOVS_METHOD (map_fetch_next), METH_FASTCALL | METH_KEYWORDS,
-    PyDoc_STR ("fetch_next($self, timeout=-1)\n--\n\nThe next MapGroup, or None at the end. Raises as wait() does.") },
+    PyDoc_STR ("fetch_next($self, timeout=-1)\n--\n\n"
+               "The next MapGroup, or None at the end.\n\n"
+               "timeout: nanoseconds; 0 polls, TIMEOUT_INFINITE waits for ever.\n\n"
+               "Raises as wait() does.") },
   { "groups", map_groups, METH_NOARGS,
     PyDoc_STR ("groups($self)\n--\n\n"
-               "An iterator over the groups that are left. Its groups are released when they are dropped.") },
+               "An iterator over the groups that are left. Its groups are released when they are dropped, and stay\n"
+               "with the map.") },
   { "discard", (PyCFunction) map_discard, METH_NOARGS,
-    PyDoc_STR ("discard($self)\n--\n\nDrops what was not committed, and ends the map.") },
+    PyDoc_STR ("discard($self)\n--\n\n"
+               "Drops what was not committed, and ends the map.") },
   { "_next_group", (PyCFunction) map_next_group, METH_NOARGS, NULL },
   { "release", (PyCFunction) map_release, METH_NOARGS,
-    PyDoc_STR ("release($self)\n--\n\nLets the map go, and discards what was not committed.") },
+    PyDoc_STR ("release($self)\n--\n\n"
+               "Lets the map go, and discards what was not committed.") },
   { "__enter__", pyovs_handle_enter, METH_NOARGS, NULL },
   { "__exit__", (PyCFunction) map_exit, METH_VARARGS, NULL },
   { NULL },

@@ -297,7 +297,9 @@ static PyMethodDef operation_methods[] = {
   { "wait", PYOVS_METHOD (operation_wait), METH_FASTCALL | METH_KEYWORDS,
     PyDoc_STR ("wait($self, timeout=-1)\n--\n\n"
                "Waits until the operation is done; raises OvstageError if it was refused or failed.\n\n"
-               "timeout is in nanoseconds, 0 polls. Not done in time: OvstageError with code TIMEOUT, and nothing changes.") },
+               "timeout: nanoseconds; 0 polls, TIMEOUT_INFINITE waits for ever. Not done in time: OvstageError with\n"
+               "  the code TIMEOUT, and nothing changes.\n\n"
+               "Waiting again gives the same. It can be interrupted by Ctrl-C.") },
   { "error_message", (PyCFunction) operation_error_message, METH_NOARGS,
     PyDoc_STR ("error_message($self)\n--\n\n"
                "Why the operation was refused or failed; \"\" if it was not, or is not done yet.") },
@@ -311,7 +313,8 @@ static PyGetSetDef operation_getset[] = {
   { "ok", (getter) operation_get_ok, NULL, PyDoc_STR ("Whether nothing went wrong, as far as is known now."), NULL },
   { "status", (getter) operation_get_status, NULL,
     PyDoc_STR ("The ErrorCode of the refusal or failure; OK if there is none, or none yet."), NULL },
-  { "op_id", (getter) operation_get_op_id, NULL, PyDoc_STR ("The id of the operation; 0 for a refused one."), NULL },
+  { "op_id", (getter) operation_get_op_id, NULL,
+    PyDoc_STR ("The id of the operation, for Stage.wait_op(): ids rise. 0 for a refused one."), NULL },
   { NULL },
 };
 
@@ -412,17 +415,21 @@ query_get_attributes (PyovsOperation *self, void *closure)
 
 static PyMethodDef query_methods[] = {
   { "release", (PyCFunction) pyovs_handle_release, METH_NOARGS,
-    PyDoc_STR ("release($self)\n--\n\nLets the query go; what was submitted with it goes on.") },
+    PyDoc_STR ("release($self)\n--\n\n"
+               "Lets the query go; what was submitted with it goes on. Using it later is INVALID_HANDLE.") },
   { "__enter__", pyovs_handle_enter, METH_NOARGS, NULL },
   { "__exit__", (PyCFunction) pyovs_handle_exit, METH_VARARGS, NULL },
   { NULL },
 };
 
 static PyGetSetDef query_getset[] = {
-  { "prim_count", (getter) query_get_prim_count, NULL, PyDoc_STR ("How many prims the query selects."), NULL },
-  { "path_list", (getter) query_get_path_list, NULL, PyDoc_STR ("The prims, as a PathList."), NULL },
+  { "prim_count", (getter) query_get_prim_count, NULL,
+    PyDoc_STR ("How many prims the query selects. Waits for it, and raises what it ended with."), NULL },
+  { "path_list", (getter) query_get_path_list, NULL,
+    PyDoc_STR ("The prims in order, as a PathList. Waits as prim_count does."), NULL },
   { "attributes", (getter) query_get_attributes, NULL,
-    PyDoc_STR ("The attributes that a filter query found on its prims, as tokens; none for a path list."), NULL },
+    PyDoc_STR ("The attributes that a filter query found on its prims, a tuple of tokens; () for a path list. "
+               "Waits as prim_count does."), NULL },
   { NULL },
 };
 

@@ -96,11 +96,19 @@ range_repr (PyovsOrdinalRange *self)
 
 static PyMethodDef range_methods[] = {
   { "latest", (PyCFunction) range_latest, METH_O | METH_CLASS,
-    PyDoc_STR ("latest($type, ordinal, /)\n--\n\nThe values as of an ordinal.") },
+    PyDoc_STR ("latest($type, ordinal, /)\n--\n\n"
+               "The values as of an ordinal.\n\n"
+               "ordinal: at or below the write floor of the attributes; those that are not sealed so far are taken\n"
+               "  as of their floor, unless something at or below the ordinal is still to be sealed.") },
   { "between", (PyCFunction) (void (*) (void)) range_between, METH_FASTCALL | METH_CLASS,
-    PyDoc_STR ("between($type, start, end, /)\n--\n\nWhat changed from one ordinal to another, both included, with the values as of the latter.") },
+    PyDoc_STR ("between($type, start, end, /)\n--\n\n"
+               "What changed from one ordinal to another, both included, with the values as of the latter.\n\n"
+               "start: the first ordinal; one more than Read.as_of of the read before.\n"
+               "end: the last one, not below start. ORDINAL_NEWEST for all that is sealed.\n\n"
+               "What was deleted comes in groups with is_delete.") },
   { "newest", (PyCFunction) range_newest, METH_NOARGS | METH_CLASS,
-    PyDoc_STR ("newest($type)\n--\n\nThe values of each attribute as of its own write floor when the read runs.") },
+    PyDoc_STR ("newest($type)\n--\n\n"
+               "The values of each attribute as of its own write floor when the read runs.") },
   { NULL },
 };
 
@@ -113,7 +121,7 @@ static PyGetSetDef range_getset[] = {
 PyTypeObject pyovs_ordinal_range_type = {
   PyVarObject_HEAD_INIT (NULL, 0)
   .tp_name = "ovstage.OrdinalRange",
-  .tp_doc = PyDoc_STR ("What a read is about: OrdinalRange.latest(n), OrdinalRange.newest() or OrdinalRange.between(a, b)."),
+  .tp_doc = PyDoc_STR ("What a read is about. Made by latest(), newest() and between()."),
   .tp_basicsize = sizeof (PyovsOrdinalRange),
   .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
   .tp_repr = (reprfunc) range_repr,

@@ -164,8 +164,12 @@ static PySequenceMethods path_list_as_sequence = {
 };
 
 static PyMethodDef path_list_methods[] = {
-  { "paths", path_list_paths, METH_NOARGS, PyDoc_STR ("paths($self)\n--\n\nThe ids of the paths, in order.") },
-  { "strings", path_list_strings, METH_NOARGS, PyDoc_STR ("strings($self)\n--\n\nThe texts of the paths, in order.") },
+  { "paths", path_list_paths, METH_NOARGS,
+    PyDoc_STR ("paths($self)\n--\n\n"
+               "The ids of the paths, in order, as a list of int.") },
+  { "strings", path_list_strings, METH_NOARGS,
+    PyDoc_STR ("strings($self)\n--\n\n"
+               "The texts of the paths, in order, as a list of str.") },
   { NULL },
 };
 
@@ -499,33 +503,56 @@ dictionary_exit (PyovsPathDictionary *self, PyObject *args)
 static PyMethodDef dictionary_methods[] = {
   PYOVS_METHOD_1_DEF ("intern_token", dictionary_intern_token,
                       "intern_token($self, text)\n--\n\n"
-                      "The id of a text, such as the name of an attribute. Equal texts have equal ids."),
+                      "The id of a text, such as the name of an attribute. Equal texts have equal ids.\n\n"
+                      "text: any text but \"\", without NUL.\n\n"
+                      "Ids are never 0, and valid for the life of the stage."),
   PYOVS_METHOD_1_DEF ("token_to_string", dictionary_token_to_string,
-                      "token_to_string($self, token)\n--\n\nThe text of a token; \"\" for 0."),
+                      "token_to_string($self, token)\n--\n\n"
+                      "The text of a token; \"\" for 0.\n\n"
+                      "token: what intern_token() gave. OvxError with INVALID_HANDLE for another number."),
   PYOVS_METHOD_1_DEF ("intern_path", dictionary_intern_path,
-                      "intern_path($self, path)\n--\n\nThe id of an absolute prim path such as \"/World/A\"."),
+                      "intern_path($self, path)\n--\n\n"
+                      "The id of an absolute prim path such as \"/World/A\". Equal paths have equal ids.\n\n"
+                      "path: \"/\", or names that are parted by \"/\" with one at the beginning and none at the end. OvxError\n"
+                      "  with INVALID_ARGUMENT for anything else."),
   PYOVS_METHOD_1_DEF ("path_to_string", dictionary_path_to_string,
-                      "path_to_string($self, path)\n--\n\nThe text of a path id."),
+                      "path_to_string($self, path)\n--\n\n"
+                      "The text of a path id.\n\n"
+                      "path: what intern_path() gave. OvxError with INVALID_HANDLE for another number."),
   PYOVS_METHOD_1_DEF ("create_path_list", dictionary_create_path_list,
-                      "create_path_list($self, paths)\n--\n\nAn ordered list of path ids, without repetitions."),
+                      "create_path_list($self, paths)\n--\n\n"
+                      "An ordered list of paths, from their ids.\n\n"
+                      "paths: a sequence or an array of ids. None twice, else OvxError with INVALID_ARGUMENT.\n\n"
+                      "Gives a PathList."),
   PYOVS_METHOD_1_DEF ("create_path_list_from_strings", dictionary_create_path_list_from_strings,
                       "create_path_list_from_strings($self, paths)\n--\n\n"
-                      "An ordered list of paths, without repetitions, from their texts."),
+                      "An ordered list of paths, from their texts.\n\n"
+                      "paths: a sequence of str. None twice, else OvxError with INVALID_ARGUMENT.\n\n"
+                      "Gives a PathList."),
   PYOVS_METHOD_1_DEF ("add_path_list_reference", dictionary_add_path_list_reference,
                       "add_path_list_reference($self, path_list)\n--\n\n"
-                      "One more destroy_path_list() is needed to destroy the list."),
+                      "One more destroy_path_list() is needed to destroy the list.\n\n"
+                      "path_list: a PathList, which is given back."),
   PYOVS_METHOD_1_DEF ("destroy_path_list", dictionary_destroy_path_list,
                       "destroy_path_list($self, path_list)\n--\n\n"
-                      "Gives a reference back; after the last one the list is no longer usable.\n\n"
+                      "Gives a reference back; after the last one the list is no longer usable: INVALID_HANDLE.\n\n"
+                      "path_list: a PathList.\n\n"
                       "Queries and groups keep their lists. A list that is dropped is destroyed as well."),
   PYOVS_METHOD_1_DEF ("path_list_count", dictionary_path_list_count,
-                      "path_list_count($self, path_list)\n--\n\nHow many paths the list has."),
+                      "path_list_count($self, path_list)\n--\n\n"
+                      "How many paths the list has.\n\n"
+                      "path_list: a PathList."),
   PYOVS_METHOD_1_DEF ("get_paths", dictionary_get_paths,
-                      "get_paths($self, path_list)\n--\n\nThe ids of the paths, in order."),
+                      "get_paths($self, path_list)\n--\n\n"
+                      "The ids of the paths, in order, as a list of int.\n\n"
+                      "path_list: a PathList."),
   PYOVS_METHOD_1_DEF ("get_path_strings", dictionary_get_path_strings,
-                      "get_path_strings($self, path_list)\n--\n\nThe texts of the paths, in order."),
+                      "get_path_strings($self, path_list)\n--\n\n"
+                      "The texts of the paths, in order, as a list of str.\n\n"
+                      "path_list: a PathList."),
   { "release", (PyCFunction) dictionary_release, METH_NOARGS,
-    PyDoc_STR ("release($self)\n--\n\nLets the dictionary go. Its ids stay valid for the life of the stage.") },
+    PyDoc_STR ("release($self)\n--\n\n"
+               "Lets the dictionary go. Its ids and lists stay valid for the life of the stage.") },
   { "__enter__", dictionary_enter, METH_NOARGS, NULL },
   { "__exit__", (PyCFunction) dictionary_exit, METH_VARARGS, NULL },
   { NULL },
@@ -535,7 +562,8 @@ PyTypeObject pyovs_path_dictionary_type = {
   PyVarObject_HEAD_INIT (NULL, 0)
   .tp_name = "ovstage.PathDictionary",
   .tp_doc = PyDoc_STR ("PathDictionary(stage)\n--\n\n"
-                       "The tokens, prim paths and path lists of a stage. Its errors are OvxErrors."),
+                       "The tokens, prim paths and path lists of a stage. A context manager. Its errors are OvxErrors.\n\n"
+                       "stage: a Stage. Every dictionary of a stage has the same ids."),
   .tp_basicsize = sizeof (PyovsPathDictionary),
   .tp_flags = Py_TPFLAGS_DEFAULT,
   .tp_new = PyType_GenericNew,

@@ -234,9 +234,11 @@ static PyGetSetDef read_group_getset[] = {
   PYOVS_GROUP_GETSET (read_group, data_count, "How many rows of data the group has."),
   PYOVS_GROUP_GETSET (read_group, has_data_index_map, "Whether prim i has another row of data than row i."),
   PYOVS_GROUP_GETSET (read_group, values,
-                      "Of an array attribute: the elements of all prims one behind another, for np.from_dlpack() and its like."),
+                      "Of an array attribute: the elements of all prims one behind another, as a ManagedDLTensor for "
+                      "np.from_dlpack() and its like."),
   PYOVS_GROUP_GETSET (read_group, offsets,
-                      "Where the elements of each prim begin in values, and the last end: a read-only uint64 array."),
+                      "Where in values, in elements, those of each prim begin, and the last end: a read-only uint64 array "
+                      "of prim_count + 1."),
   PYOVS_GROUP_GETSET (read_group, meta, "A ReadGroupMeta: the write floor and the layout generation of the attribute."),
   { NULL },
 };
@@ -245,18 +247,28 @@ static PyMethodDef read_group_methods[] = {
   PYOVS_GROUP_METHODS (read_group),
   { "array", (PyCFunction) read_group_array, METH_O,
     PyDoc_STR ("array($self, i, /)\n--\n\n"
-               "Tensor i as a flat, read-only numpy view of the base elements. It outlives the group.\n"
-               "Its rows are those of the prims in the order of data_rows, and there may be others; of an array\n"
-               "attribute, it is what prim i has.") },
+               "Tensor i as a flat, read-only numpy view of the base elements, rows * lanes of them.\n\n"
+               "i: which tensor, below tensor_count. A fixed attribute has one.\n\n"
+               "It needs no copy, keeps the data alive after the group and the stage are gone, and cannot be made\n"
+               "writable. Its rows are those of the prims in the order of data_rows, and there may be others; of an\n"
+               "array attribute, it is what prim i has. Raises IndexError, and BufferError for data on another\n"
+               "device, or of a type that numpy does not know.") },
   { "text", (PyCFunction) read_group_text, METH_O,
-    PyDoc_STR ("text($self, i, /)\n--\n\nThe text of prim i, where the values are texts: arrays of bytes, in UTF-8.") },
+    PyDoc_STR ("text($self, i, /)\n--\n\n"
+               "The text of prim i, where the values are texts: arrays of bytes, in UTF-8.\n\n"
+               "i: which prim, below prim_count.") },
   { "texts", (PyCFunction) read_group_texts, METH_NOARGS,
-    PyDoc_STR ("texts($self)\n--\n\nThe texts of all prims, as a list.") },
+    PyDoc_STR ("texts($self)\n--\n\n"
+               "The texts of all prims, as a list of str.") },
   { "dlpack", PYOVS_METHOD (read_group_dlpack), METH_FASTCALL | METH_KEYWORDS,
     PyDoc_STR ("dlpack($self, i, *, readonly=True)\n--\n\n"
-               "Tensor i for np.from_dlpack() and its like, lanes as one trailing axis. It outlives the group.") },
+               "Tensor i for np.from_dlpack() and its like, lanes as one trailing axis: shape (rows, lanes).\n\n"
+               "i: which tensor, below tensor_count.\n"
+               "readonly: must be True: the values never change.\n\n"
+               "Gives a ManagedDLTensor, which keeps the data alive after the group and the stage are gone.") },
   { "release", pyovs_read_group_release, METH_NOARGS,
-    PyDoc_STR ("release($self)\n--\n\nLets the group go. Arrays and tensors taken from it stay valid.") },
+    PyDoc_STR ("release($self)\n--\n\n"
+               "Lets the group go. Arrays and tensors taken from it stay valid; the group itself is INVALID_HANDLE.") },
   { NULL },
 };
 
@@ -370,13 +382,17 @@ static PyAsyncMethods read_as_async = {
 
 static PyMethodDef read_methods[] = {
   { "fetch_next", PYOVS_METHOD (read_fetch_next), METH_FASTCALL | METH_KEYWORDS,
-    PyDoc_STR ("fetch_next($self, timeout=-1)\n--\n\nThe next ReadGroup, or None at the end. Raises as wait() does.") },
+    PyDoc_STR ("fetch_next($self, timeout=-1)\n--\n\n"
+               "The next ReadGroup, or None at the end.\n\n"
+               "timeout: nanoseconds; 0 polls, TIMEOUT_INFINITE waits for ever.\n\n"
+               "The group is to be released, by a with block for example. Raises as wait() does.") },
   { "groups", (PyCFunction) read_groups, METH_NOARGS,
     PyDoc_STR ("groups($self)\n--\n\n"
                "An iterator over the groups that are left. Its groups are released when they are dropped.") },
   { "_next_group", (PyCFunction) read_next_group, METH_NOARGS, NULL },
   { "release", (PyCFunction) pyovs_handle_release, METH_NOARGS,
-    PyDoc_STR ("release($self)\n--\n\nLets the read go. Groups that were fetched stay valid.") },
+    PyDoc_STR ("release($self)\n--\n\n"
+               "Lets the read go. Groups that were fetched stay valid.") },
   { "__enter__", pyovs_handle_enter, METH_NOARGS, NULL },
   { "__exit__", (PyCFunction) pyovs_handle_exit, METH_VARARGS, NULL },
   { NULL },
@@ -384,7 +400,8 @@ static PyMethodDef read_methods[] = {
 
 static PyGetSetDef read_getset[] = {
   { "as_of", (getter) read_get_as_of, NULL,
-    PyDoc_STR ("The ordinal up to which the read is complete. Waits for the read."), NULL },
+    PyDoc_STR ("The ordinal up to which the read is complete: where the next range of changes begins. Waits for "
+               "the read."), NULL },
   { NULL },
 };
 

@@ -241,7 +241,12 @@ static PyGetSetDef tensor_getset[] = {
 static PyMethodDef tensor_methods[] = {
   { "from_dlpack", PYOVS_METHOD (tensor_from_dlpack), METH_FASTCALL | METH_KEYWORDS | METH_CLASS,
     PyDoc_STR ("from_dlpack($type, obj, *, stream=None)\n--\n\n"
-               "A view of the memory of an array, without a copy. It keeps the array's memory alive.") },
+               "A view of the memory of an array, without a copy. It keeps the array's memory alive.\n\n"
+               "obj: an array with an exchange table, __dlpack__ or the buffer protocol, or a DLPack capsule, which\n"
+               "  is consumed.\n"
+               "stream: handed to the __dlpack__ of a producer on another device; -1: whoever calls orders the work.\n\n"
+               "Raises what the producer raises, TypeError for an object that is none, BufferError for a byte order,\n"
+               "format or DLPack version that cannot be described, OvstageError for shapes that make no sense.") },
   { NULL },
 };
 
@@ -361,15 +366,23 @@ managed_dlpack_device (PyovsTensor *self, PyObject *unused)
 static PyMethodDef managed_methods[] = {
   { "__dlpack__", PYOVS_METHOD (managed_dlpack), METH_FASTCALL | METH_KEYWORDS,
     PyDoc_STR ("__dlpack__($self, stream=None, *, max_version=None, dl_device=None, copy=None)\n--\n\n"
-               "A DLPack capsule: versioned for max_version >= (1, 0), else legacy. Lanes become a trailing axis.") },
+               "A DLPack capsule, without a copy unless asked for. It keeps the data alive. Lanes become a trailing\n"
+               "axis.\n\n"
+               "stream: of the consumer. CPU memory needs none; data on another device is given with -1 only.\n"
+               "max_version: (1, 0) or above gives a versioned capsule, which tells that the data is read-only; a\n"
+               "  legacy one cannot.\n"
+               "dl_device: (device_type, device_id) where the consumer wants it; BufferError where that needs a copy\n"
+               "  to a device.\n"
+               "copy: True for a copy in CPU memory, which the consumer may write to; False for none at all.") },
   { "__dlpack_device__", (PyCFunction) managed_dlpack_device, METH_NOARGS,
-    PyDoc_STR ("__dlpack_device__($self)\n--\n\n(device_type, device_id)") },
+    PyDoc_STR ("__dlpack_device__($self)\n--\n\n"
+               "Where the memory is: (device_type, device_id).") },
   { NULL },
 };
 
 static PyGetSetDef managed_getset[] = {
   { "__array_interface__", (getter) pyovs_tensor_get_array_interface, NULL,
-    PyDoc_STR ("Numpy's array interface, version 3."), NULL },
+    PyDoc_STR ("Numpy's array interface, version 3. Not there for memory on another device."), NULL },
   { NULL },
 };
 

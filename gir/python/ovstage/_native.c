@@ -375,14 +375,23 @@ data_type_text (PyObject *module, PyObject *args)
 static PyMethodDef module_methods[] = {
   { "make_dltensor", PYOVS_METHOD (pyovs_make_dltensor), METH_FASTCALL | METH_KEYWORDS,
     PyDoc_STR ("make_dltensor($module, obj, dtype=None, *, shape=None, ndim=None, strides=None)\n--\n\n"
-               "A DLTensor over the memory of obj, without a copy.\n\n"
-               "With dtype, complete and compact trailing axes are folded into its lanes: code and bits must be\n"
-               "those of obj. A fold that takes every axis gives the shape (1,). shape, ndim and strides\n"
-               "describe the same memory in another way; strides are in elements.") },
+               "A DLTensor over the memory of obj, without a copy, which it keeps alive.\n\n"
+               "obj: what DLTensor.from_dlpack() takes.\n"
+               "dtype: a DLDataType, its text, such as \"float32x3\", or a dtype of numpy. Its code and bits must be\n"
+               "  those of obj. With more lanes than obj has, complete and compact trailing axes are folded into\n"
+               "  them: (N, 3) of float32 becomes (N,) of float32x3. A fold that takes every axis gives the shape\n"
+               "  (1,). Nothing is folded unasked.\n"
+               "shape, ndim, strides: describe the same elements in another way; strides are in elements, and may\n"
+               "  not lead out of the memory of obj.\n\n"
+               "Raises as from_dlpack() does, and ValueError where dtype, shape or strides do not fit.") },
   { "dltensor_to_numpy", pyovs_dltensor_to_numpy, METH_O,
-    PyDoc_STR ("dltensor_to_numpy($module, t, /)\n--\n\nA flat numpy view of the base elements of a compact CPU tensor.") },
+    PyDoc_STR ("dltensor_to_numpy($module, t, /)\n--\n\n"
+               "A flat numpy view of the base elements of a compact CPU tensor, which it keeps alive.\n\n"
+               "t: a DLTensor or ManagedDLTensor. BufferError if it is not compact, not in CPU memory, or of a type\n"
+               "  that numpy does not know.") },
   { "library_version", library_version, METH_NOARGS,
-    PyDoc_STR ("library_version($module)\n--\n\nThe version of libovstage: (major, minor, micro).") },
+    PyDoc_STR ("library_version($module)\n--\n\n"
+               "The version of libovstage: (major, minor, micro).") },
   { "_data_type_text", data_type_text, METH_VARARGS, NULL },
   { "_ref_context", pyovs_ref_context, METH_NOARGS, PyDoc_STR ("The thread-default main context, for _invoke().") },
   { "_invoke", pyovs_invoke, METH_VARARGS, PyDoc_STR ("Has a function called in a main context.") },

@@ -27,7 +27,12 @@ class _DataTypeFields(NamedTuple):
 
 
 class DLDataType(_DataTypeFields):
-    """The type of one row of a tensor: kind of number, bits of one lane, width of the tuple."""
+    """The type of an element of a tensor, such as a row. A tuple; str() gives its text, such as float32x3.
+
+    code: the kind of number, a DLDataTypeCode.
+    bits: the bits of one lane.
+    lanes: the width of the tuple.
+    """
 
     __slots__ = ()
 
@@ -51,7 +56,11 @@ class _DeviceFields(NamedTuple):
 
 
 class DLDevice(_DeviceFields):
-    """A device: its kind and its number."""
+    """A device. A tuple.
+
+    device_type: its kind, a DLDeviceType.
+    device_id: its number among these; 0 for the CPU.
+    """
 
     __slots__ = ()
 
@@ -72,9 +81,15 @@ class _PlacementFields(NamedTuple):
 
 
 class Placement(_PlacementFields):
-    """Where an operation works, and which event tells that its data is there.
+    """Where an operation works, and which event tells that its data is there. A tuple.
 
-    ``stream`` 0 is a stream of the library's own; ``availability_event`` 0 is none.
+    device_type: the kind of the device, a DLDeviceType.
+    device_id: its number among these; 0 for the CPU.
+    stream: the stream to work on; 0 for one of the library's own.
+    availability_event: recorded after the work that makes the data available; 0 for none.
+
+    What is not there is told by the operation: NOT_FOUND without the extension for the device, NOT_SUPPORTED, or
+    INVALID_ARGUMENT for a device that does not exist.
     """
 
     __slots__ = ()
@@ -91,7 +106,12 @@ class Placement(_PlacementFields):
 
     @classmethod
     def from_dlpack_device(cls, device: Any, *, stream: int = 0, availability_event: int = 0) -> Placement:
-        """The placement of a ``(device_type, device_id)`` pair, or of an object with ``__dlpack_device__``."""
+        """The placement on the device of an array, or on one that is told.
+
+        device: an object with __dlpack_device__, or a (device_type, device_id) pair.
+        stream: the stream to work on; 0 for one of the library's own.
+        availability_event: recorded after the work that makes the data available; 0 for none.
+        """
         if hasattr(device, "__dlpack_device__"):
             device = device.__dlpack_device__()
         try:
@@ -104,15 +124,15 @@ class Placement(_PlacementFields):
 class WriteDesc:
     """What Stage.write_attributes() writes to one attribute, in the words of Stage.write_attribute().
 
-    ``attribute``: a name, or its token.
-    ``tensors``: an array of any library, or a list of them: for an array attribute one per row.
-    ``is_array``: whether the attribute has rows of different lengths; a bool, it is never guessed.
-    ``semantic``: what the values mean.
-    ``index_map``: for each prim written, the row of ``tensors`` that it gets. Not with ``mask``.
-    ``mask``: which of the prims are written: bools, or 64-bit words, which need ``count``.
-    ``count``: how many prims are written, the first ones of the query; all of them if it is None.
-    ``cuda_event``, ``cuda_stream``: what is waited for before the values are read; 0 is nothing.
-    ``transfer``: hands the memory over: it is kept instead of copied, and must not be written to any more.
+    attribute: a name, or its token.
+    tensors: an array of any library, or a list of them: for an array attribute one for each prim.
+    is_array: whether each prim has a row of its own length. A bool; it is never guessed.
+    semantic: what the values mean, an AttributeSemantic.
+    index_map: for each prim written the row of tensors that it gets. Not together with mask.
+    mask: which of the prims are written: bools, or 64-bit words, which need count.
+    count: how many prims are written, the first ones of the query; None for the length of index_map, or all.
+    cuda_event, cuda_stream: what is waited for before the values are read; 0 for nothing.
+    transfer: hands the memory over: it may be kept instead of copied, and must not be written to any more.
     """
 
     __slots__ = (
@@ -158,7 +178,11 @@ class WriteDesc:
 
 
 class ReadGroupMeta(NamedTuple):
-    """What a read group tells besides its values."""
+    """What a read group tells besides its values. A tuple.
+
+    write_floor: the ordinal up to which the attribute was sealed.
+    layout_generation: rises when prims get or lose the attribute, and only then.
+    """
 
     write_floor: int
     layout_generation: int

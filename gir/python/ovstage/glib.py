@@ -180,12 +180,20 @@ class Task(Awaitable[Any]):
 
 
 def spawn(coroutine: Coroutine[Any, Any, Any]) -> Task:
-    """Runs a coroutine in the thread-default main context, which somebody must iterate."""
+    """Runs a coroutine in the thread-default main context, which somebody must iterate.
+
+    coroutine: what an async def gives.
+
+    Gives a Task, which may be dropped. The coroutine runs at once up to the first operation that is not done.
+    """
     return Task(coroutine)
 
 
 def run(coroutine: Coroutine[Any, Any, Any]) -> Any:
-    """Runs a coroutine, iterating the thread-default main context until it has ended; gives its result."""
+    """Runs a coroutine, iterating the thread-default main context until it has ended; gives its result.
+
+    coroutine: what an async def gives.
+    """
     task = spawn(coroutine)
     try:
         while not task.done():
