@@ -166,16 +166,8 @@ ovs_selection_prepare (OvsSelection *selection, OvsStage *stage, const guint64 *
     return FALSE;
 
   selection->discover_all = n_attributes == 0;
-  for (gsize i = 0; i < n_attributes; i++)
-    {
-      guint32 token = (guint32) attributes[i];
-      gboolean known = FALSE;
-
-      for (guint j = 0; j < selection->wanted->len && !known; j++)
-        known = g_array_index (selection->wanted, guint32, j) == token;
-      if (!known)
-        g_array_append_val (selection->wanted, token);
-    }
+  g_array_set_size (selection->wanted, (guint) n_attributes);
+  g_array_set_size (selection->wanted, (guint) ovs_list_tokens (attributes, n_attributes, (guint32 *) selection->wanted->data));
   return TRUE;
 }
 
