@@ -31,18 +31,6 @@ ovs_map_run (OvsOp *op, GQueue *ready)
   ovs_op_end (op);
 }
 
-/* In a thread of the stage. Takes @data. */
-static void
-run_job (gpointer data)
-{
-  OvsOp *op = data;
-  GQueue ready = G_QUEUE_INIT;
-
-  ovs_map_run (op, &ready);
-  ovs_ops_run (&ready);
-  ovs_op_unref (op);
-}
-
 /* --- making one --- */
 
 static gsize
@@ -133,7 +121,7 @@ book_blocked (OvsOp *op, GQueue *ready)
   if (done)
     ovs_op_end (op);
   else if (async)
-    ovs_workers_push (op->stage->workers, run_job, ovs_op_ref (op));
+    ovs_op_push (op);
   else if (!waits)
     ovs_map_run (op, ready);
   ovs_blocked_free (blocked);
@@ -191,7 +179,7 @@ ovs_stage_map (OvsStage *stage, OvsOp *query, guint64 attribute, const OvsMapReq
   ovs_ops_run (&ready);
 
   if (async)
-    ovs_workers_push (stage->workers, run_job, ovs_op_ref (&map->op));
+    ovs_op_push (&map->op);
   if (waits || async)
     return &map->op;
   if (booked && ovs_map_fills (map))

@@ -293,19 +293,23 @@ ovs_ops_run (GQueue *ready)
     ovs_ops_run_all (ready);
 }
 
+/* Has a thread of the stage run an operation that has begun. */
+void ovs_op_push (OvsOp *op);
 
 /* No lock held. The operation has begun, and waits for nothing. */
+void ovs_query_run (OvsOp *query, GQueue *ready);
+void ovs_write_run (OvsWrite *write);
+void ovs_clone_run (OvsWrite *write);
 void ovs_advance_run (OvsAdvance *advance, GQueue *ready);
 void ovs_map_run (OvsOp *map, GQueue *ready);
-void ovs_write_run (OvsWrite *write);
-void ovs_map_clear (OvsOp *map);
 void ovs_ordinal_run (OvsOrdinal *ordinal, GQueue *ready);
-void ovs_clone_run (OvsWrite *write);
-void ovs_query_run (OvsOp *query, GQueue *ready);
-/* Lets go of what an unfinished filter holds, once nobody will evaluate it. */
-void ovs_query_drop_selection (OvsOp *query);
+/* The last reference goes. */
 void ovs_query_clear (OvsQuery *query);
 void ovs_advance_clear (OvsAdvance *advance);
+void ovs_map_clear (OvsOp *map);
+
+/* Lets go of what an unfinished filter holds, once nobody will evaluate it. */
+void ovs_query_drop_selection (OvsOp *query);
 gboolean ovs_advance_covers (const OvsAdvance *advance, guint32 attribute);
 gboolean ovs_ordinal_meets (const OvsOrdinal *ordinal, const OvsAdvance *advance);
 

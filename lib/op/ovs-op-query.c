@@ -69,18 +69,6 @@ ovs_query_run (OvsOp *op, GQueue *ready)
   ovs_op_end (op);
 }
 
-/* In a thread of the stage. Takes @data. */
-static void
-run_job (gpointer data)
-{
-  OvsOp *op = data;
-  GQueue ready = G_QUEUE_INIT;
-
-  ovs_query_run (op, &ready);
-  ovs_ops_run (&ready);
-  ovs_op_unref (op);
-}
-
 typedef enum
 {
   NEXT_WAIT, /* for bytes */
@@ -97,12 +85,6 @@ choose_next (OvsQuery *query)
   if ((ovs_debug_flags () & OVS_DEBUG_ASYNC) != 0 || ovs_selection_get_work (query->selection) > query->op.stage->config.caller_limit)
     return NEXT_PUSH;
   return NEXT_RUN;
-}
-
-static void
-push (OvsOp *op)
-{
-  ovs_workers_push (op->stage->workers, run_job, ovs_op_ref (op));
 }
 
 static void
@@ -131,7 +113,7 @@ book_blocked (OvsOp *op, GQueue *ready)
       ovs_op_end (op);
     }
   else if (next == NEXT_PUSH)
-    push (op);
+    ovs_op_push (op);
   else if (next == NEXT_RUN)
     ovs_query_run (op, ready);
   ovs_blocked_free (blocked);
@@ -190,7 +172,7 @@ ovs_stage_query_filter (OvsStage *stage, OvstageFilter *filter, const guint64 *a
       return ovs_op_end_new (&query->op, error);
     }
   if (next == NEXT_PUSH)
-    push (&query->op);
+    ovs_op_push (&query->op);
   ovs_ops_run (&ready);
   if (next != NEXT_RUN)
     return &query->op;

@@ -343,6 +343,36 @@ ovs_op_unset_pending (OvsOp *op, GError *error, GQueue *ready)
   ovs_op_unref (op); /* the pending list's; the caller has its own */
 }
 
+static void
+run (OvsOp *op, GQueue *ready)
+{
+  switch (op->kind)
+    {
+    case OVS_OP_QUERY:
+      ovs_query_run (op, ready);
+      break;
+    case OVS_OP_READ:
+      ovs_read_run ((OvsRead *) op, ready);
+      break;
+    case OVS_OP_ADVANCE:
+      ovs_advance_run ((OvsAdvance *) op, ready);
+      break;
+    case OVS_OP_MAP:
+      ovs_map_run (op, ready);
+      break;
+    case OVS_OP_ORDINAL:
+      ovs_ordinal_run ((OvsOrdinal *) op, ready);
+      break;
+    case OVS_OP_WRITE:
+    default:
+      if (((OvsWrite *) op)->clone != NULL)
+        ovs_clone_run ((OvsWrite *) op);
+      else
+        ovs_write_run ((OvsWrite *) op);
+      break;
+    }
+}
+
 void
 ovs_ops_run_all (GQueue *ready)
 {
@@ -352,22 +382,26 @@ ovs_ops_run_all (GQueue *ready)
     {
       if (op->blocked != NULL)
         op->blocked->book (op, ready);
-      else if (op->kind == OVS_OP_ADVANCE)
-        ovs_advance_run ((OvsAdvance *) op, ready);
-      else if (op->kind == OVS_OP_MAP)
-        ovs_map_run (op, ready);
-      else if (op->kind == OVS_OP_QUERY)
-        ovs_query_run (op, ready);
-      else if (op->kind == OVS_OP_WRITE && ((OvsWrite *) op)->clone != NULL)
-        ovs_clone_run ((OvsWrite *) op);
-      else if (op->kind == OVS_OP_WRITE)
-        ovs_write_run ((OvsWrite *) op);
-      else if (op->kind == OVS_OP_ORDINAL)
-        ovs_ordinal_run ((OvsOrdinal *) op, ready);
       else
-        ovs_read_run ((OvsRead *) op, ready);
+        run (op, ready);
       ovs_op_unref (op);
     }
+}
+
+/* In a thread of the stage. Takes @data. */
+static void
+run_job (gpointer data)
+{
+  GQueue ready = G_QUEUE_INIT;
+
+  g_queue_push_tail (&ready, data);
+  ovs_ops_run (&ready);
+}
+
+void
+ovs_op_push (OvsOp *op)
+{
+  ovs_workers_push (op->stage->workers, run_job, ovs_op_ref (op));
 }
 
 GError *
