@@ -17,7 +17,7 @@ set_first (OvsBits *bits, guint32 n)
 }
 
 OvsBits *
-ovs_bits_new (guint32 n, gboolean set)
+ovs_bits_try_new (guint32 n, gboolean set)
 {
   OvsBits *bits = g_try_malloc0 (sizeof *bits + ((gsize) n + 63) / 64 * 8);
 
@@ -31,9 +31,9 @@ ovs_bits_new (guint32 n, gboolean set)
 }
 
 OvsBits *
-ovs_bits_new_from (const OvsBits *from, guint32 n_from, guint32 n)
+ovs_bits_try_new_from (const OvsBits *from, guint32 n_from, guint32 n)
 {
-  OvsBits *bits = ovs_bits_new (n, FALSE);
+  OvsBits *bits = ovs_bits_try_new (n, FALSE);
 
   if (bits == NULL)
     return NULL;
@@ -47,6 +47,26 @@ ovs_bits_new_from (const OvsBits *from, guint32 n_from, guint32 n)
         bits->words[n_from / 64] = from->words[n_from / 64] & ((G_GUINT64_CONSTANT (1) << (n_from % 64)) - 1);
     }
   return bits;
+}
+
+static OvsBits *
+need (OvsBits *bits, guint32 n)
+{
+  if (bits == NULL)
+    g_error ("out of memory for %u bits", n);
+  return bits;
+}
+
+OvsBits *
+ovs_bits_new (guint32 n, gboolean set)
+{
+  return need (ovs_bits_try_new (n, set), n);
+}
+
+OvsBits *
+ovs_bits_new_from (const OvsBits *from, guint32 n_from, guint32 n)
+{
+  return need (ovs_bits_try_new_from (from, n_from, n), n);
 }
 
 OvsBits *

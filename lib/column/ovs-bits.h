@@ -15,9 +15,12 @@ typedef struct
   guint64 words[];
 } OvsBits;
 
-/* All bits clear, or all set; @from (nullable) gives the first bits of the copy, the rest is clear. NULL: no memory. */
+/* All bits clear, or all set; @from (nullable: all set) gives the first @n_from bits of the copy, the rest is clear. */
 OvsBits *ovs_bits_new (guint32 n, gboolean set);
 OvsBits *ovs_bits_new_from (const OvsBits *from, guint32 n_from, guint32 n);
+/* NULL without memory, where the others abort. */
+OvsBits *ovs_bits_try_new (guint32 n, gboolean set);
+OvsBits *ovs_bits_try_new_from (const OvsBits *from, guint32 n_from, guint32 n);
 OvsBits *ovs_bits_ref (OvsBits *bits);
 void ovs_bits_unref (OvsBits *bits);
 guint32 ovs_bits_count (const OvsBits *bits);

@@ -287,8 +287,6 @@ grow_head (OvsColumn *column, guint32 n_rows)
   if (n_rows <= column->n_head_rows)
     return;
   live = ovs_bits_new_from (column->head_live, column->n_head_rows, n_rows);
-  if (live == NULL)
-    g_error ("out of memory for %u rows", n_rows);
   g_clear_pointer (&column->head_live, ovs_bits_unref);
   column->head_live = live;
   column->n_head_rows = n_rows;
@@ -357,11 +355,7 @@ ovs_column_clear_head_live (OvsColumn *column, guint32 row)
   if (!ovs_column_is_head_live (column, row))
     return FALSE;
   if (column->head_live == NULL)
-    {
-      column->head_live = ovs_bits_new (column->n_head_rows, TRUE);
-      if (column->head_live == NULL)
-        g_error ("out of memory for %u rows", column->n_head_rows);
-    }
+    column->head_live = ovs_bits_new (column->n_head_rows, TRUE);
   ovs_bits_clear (column->head_live, row);
   column->n_head_live--;
   return TRUE;

@@ -145,7 +145,7 @@ move_head (OvsColumn *column, const OvsCompaction *compaction)
 
   if (column->n_head_live < compaction->n)
     {
-      live = ovs_bits_new (compaction->n, FALSE);
+      live = ovs_bits_try_new (compaction->n, FALSE);
       if (live == NULL)
         return FALSE;
       for (guint32 i = 0; i < compaction->n; i++)

@@ -85,7 +85,7 @@ own_live (OvsFoldStep *step, guint32 n_rows)
   n_rows = MAX (n_rows, step->n_rows);
   if (step->live != NULL && step->live->n == n_rows && g_atomic_int_get (&step->live->refs) == 1)
     return TRUE;
-  live = ovs_bits_new_from (step->live, step->n_rows, n_rows);
+  live = ovs_bits_try_new_from (step->live, step->n_rows, n_rows);
   if (live == NULL)
     return FALSE;
   g_clear_pointer (&step->live, ovs_bits_unref);

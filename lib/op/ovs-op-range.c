@@ -92,16 +92,6 @@ ovs_range_work_free (OvsRangeWork *work)
   g_free (work);
 }
 
-static OvsBits *
-new_bits (guint32 n, gboolean set)
-{
-  OvsBits *bits = ovs_bits_new (n, set);
-
-  if (bits == NULL)
-    g_error ("out of memory for %u prims", n);
-  return bits;
-}
-
 /* Layouts may grow once the lock is let go of, so rows of an older numbering are told by their prims. */
 static guint32 *
 list_prims (const OvsDelta *delta)
@@ -351,13 +341,13 @@ find_changed (RangeAttr *range, OvstagePathList *list)
 
       if (column->within->len == 0)
         continue;
-      column->changed = new_bits (list->n, range->exact && all);
+      column->changed = ovs_bits_new (list->n, range->exact && all);
       if (!(range->exact && all))
         visit_deltas (column, list, column->within, column->changed);
     }
   if (range->deaths->len > 0)
     {
-      range->dead = new_bits (list->n, FALSE);
+      range->dead = ovs_bits_new (list->n, FALSE);
       visit_deaths (list, range->deaths, range->dead);
     }
 }
@@ -366,7 +356,7 @@ find_changed (RangeAttr *range, OvstagePathList *list)
 static gboolean
 is_settled (const RangeAttr *range, OvstagePathList *list)
 {
-  g_autoptr (OvsBits) later = new_bits (list->n, FALSE);
+  g_autoptr (OvsBits) later = ovs_bits_new (list->n, FALSE);
 
   for (guint c = 0; c < range->columns->len; c++)
     {

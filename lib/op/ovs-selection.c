@@ -207,11 +207,7 @@ take_heads (OvsSelection *selection, Taken *taken, OvsAttr *attr)
       if (column->n_head_live == 0)
         continue;
       if (column->head_live != NULL)
-        {
-          live = ovs_bits_new_from (column->head_live, column->n_head_rows, column->n_head_rows);
-          if (live == NULL)
-            g_error ("out of memory for %u rows", column->n_head_rows);
-        }
+        live = ovs_bits_new_from (column->head_live, column->n_head_rows, column->n_head_rows);
       add_carriers (selection, taken->heads, column->layout, column->n_head_rows, live, NULL);
     }
 }
@@ -315,8 +311,6 @@ take_existing (OvsStage *stage, OvsSelection *selection)
   const guint32 *live = stage->live;
 
   selection->existing = ovs_bits_new (selection->n_paths, FALSE);
-  if (selection->existing == NULL)
-    g_error ("out of memory for %u paths", selection->n_paths);
   for (gsize first = 0; first < MIN (stage->n_live, selection->n_paths); first += 64)
     {
       guint n = (guint) MIN (64, MIN (stage->n_live, selection->n_paths) - first);
@@ -402,16 +396,6 @@ ovs_selection_take (OvsSelection *selection, OvsOp *query, GError **error)
 
 /* --- sets of prims --- */
 
-static OvsBits *
-new_set (const OvsSelection *selection)
-{
-  OvsBits *set = ovs_bits_new (selection->n_paths, FALSE);
-
-  if (set == NULL)
-    g_error ("out of memory for %u paths", selection->n_paths);
-  return set;
-}
-
 static gsize
 n_words (const OvsBits *bits)
 {
@@ -462,8 +446,6 @@ match_values (const OvsSelection *selection, const Predicate *predicate, OvsBits
       const OvsCarriers *carriers = &g_array_index (taken->values, OvsCarriers, i);
       OvsBits *rows = ovs_bits_new (carriers->n_rows, FALSE);
 
-      if (rows == NULL)
-        g_error ("out of memory for %u rows", carriers->n_rows);
       ovs_matcher_run (predicate->matchers->pdata[i], carriers->version, rows);
       ovs_carriers_add_to (carriers, rows, set);
       ovs_bits_unref (rows);
@@ -474,7 +456,7 @@ static OvsBits *
 match_predicate (OvsSelection *selection, OvsPathDict *dict)
 {
   const Predicate *predicate = &g_array_index (selection->predicates, Predicate, selection->next++);
-  OvsBits *set = new_set (selection);
+  OvsBits *set = ovs_bits_new (selection->n_paths, FALSE);
 
   if (predicate->builtin != OVS_BUILTIN_NONE)
     match_builtin (selection, dict, predicate, set);
@@ -500,7 +482,7 @@ match (OvsSelection *selection, OvsPathDict *dict, const OvstageFilter *filter)
   if (filter->kind == OVS_FILTER_PREDICATE)
     return match_predicate (selection, dict);
   if (filter->kind == OVS_FILTER_ANY)
-    set = new_set (selection);
+    set = ovs_bits_new (selection->n_paths, FALSE);
   else if (filter->kind == OVS_FILTER_ALL && filter->n_parts > 0)
     set = match (selection, dict, filter->parts[first++]);
   else

@@ -66,8 +66,6 @@ find_wanted (const OvsTaken *taken, OvstagePathList *list, OvsLayout *layout)
 {
   OvsBits *wanted = ovs_bits_new (layout->n, FALSE);
 
-  if (wanted == NULL)
-    g_error ("out of memory for %u rows", layout->n);
   for (guint32 i = 0; i < list->n; i++)
     {
       guint32 row = ovs_binding_get_row (taken->binding, i);

@@ -241,8 +241,6 @@ make_row_bits (OvsBinding *binding)
   const guint32 *rows = (const guint32 *) binding->rows->data;
 
   binding->row_bits = ovs_bits_new (binding->end, FALSE);
-  if (binding->row_bits == NULL)
-    g_error ("out of memory for %u rows", binding->end);
   for (guint32 i = 0; i < binding->n; i++)
     if (rows[i] != OVS_INDEX_NONE)
       ovs_bits_set (binding->row_bits, rows[i]);
