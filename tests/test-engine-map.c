@@ -352,7 +352,7 @@ test_empty_query (void)
   map = map_full (&scene, none, scene.a, 1, MAP (.element_counts = &one), OVSTAGE_PRIM_MODE_UPDATE);
   commit_or_fail (map);
   assert_refused (&scene, map_full (&scene, none, scene.a, 1, MAP (.element_counts = &one, .n_element_counts = 1), 0),
-                  OVSTAGE_ERROR_INVALID_ARGUMENT, "element_counts", "1", "0");
+                  OVSTAGE_ERROR_INVALID_ARGUMENT, "element counts", "1", "0");
   assert_refused (&scene, map_full (&scene, none, scene.a, 1, MAP (.dtype = { OVS_CODE_FLOAT, 32, 0 }), 0),
                   OVSTAGE_ERROR_INVALID_ARGUMENT, "lanes");
   ovs_op_unref (none);
@@ -502,7 +502,7 @@ test_faults (void)
   /* Each line has the faults of the lines below it too, for as long as they have room for them. */
   REFUSED (other.query, 999, 3, MAP (.flags = 2, .semantic = 99, .dtype = { 2, 0, 0 }), 7, OVSTAGE_ERROR_INVALID_ARGUMENT, "prim mode", "7");
   REFUSED (other.query, 999, 3, MAP (.flags = 2, .semantic = 99, .dtype = { 2, 0, 0 }), 1, OVSTAGE_ERROR_INVALID_ARGUMENT, "semantic", "99");
-  REFUSED (other.query, 999, 3, MAP (.n_element_counts = 2), 1, OVSTAGE_ERROR_INVALID_ARGUMENT, "element_counts", "NULL", "2");
+  REFUSED (other.query, 999, 3, MAP (.n_element_counts = 2), 1, OVSTAGE_ERROR_INVALID_ARGUMENT, "element counts", "NULL", "2");
   REFUSED (other.query, 999, 3, MAP (.flags = 2, .dtype = { 2, 0, 0 }), 1, OVSTAGE_ERROR_INVALID_ARGUMENT, "flags", "0x2");
   REFUSED (other.query, 999, OVSTAGE_ORDINAL_NEWEST, MAP (.dtype = { 2, 0, 0 }), 1, OVSTAGE_ERROR_INVALID_ARGUMENT, "ordinal");
   REFUSED (other.query, 999, 3, MAP (.dtype = { 2, 0, 0 }), 1, OVSTAGE_ERROR_INVALID_HANDLE, "query");
@@ -512,7 +512,7 @@ test_faults (void)
   REFUSED (scene.query, path, 3, MAP (.dtype = { 17, 4, 1 }), 1, OVSTAGE_ERROR_NOT_SUPPORTED, "float4");
   REFUSED (scene.query, path, 3, MAP (.dtype = float32, .element_counts = counts, .n_element_counts = 1), 1, OVSTAGE_ERROR_NOT_SUPPORTED, "usd-path");
   REFUSED (scene.query, scene.b, 3, MAP (.dtype = float32x3, .element_counts = counts, .n_element_counts = 1), 1,
-           OVSTAGE_ERROR_INVALID_ARGUMENT, "element_counts", "1", "2");
+           OVSTAGE_ERROR_INVALID_ARGUMENT, "element counts", "1", "2");
   REFUSED (scene.query, scene.b, 3, MAP (.dtype = float32x3), 1, OVSTAGE_ERROR_WRITE_FLOOR_VIOLATION, "3", "'b'");
   REFUSED (scene.query, scene.b, 4, MAP (.dtype = float32x3), 1, OVSTAGE_ERROR_ALREADY_EXISTS, "/p0", "4");
   REFUSED (scene.query, scene.b, 4, MAP (.dtype = float32x3), 0, OVSTAGE_ERROR_INVALID_ARGUMENT, "float32x3");
@@ -1219,14 +1219,14 @@ test_arrays_faults (void)
   write_text (&scene, scene.query, scene.b, 1, "1 2");
 #define REFUSED(query, attribute, request, code, ...) \
   assert_refused (&scene, map_full (&scene, query, attribute, 2, request, 0), code, __VA_ARGS__)
-  REFUSED (scene.query, scene.a, MAP (.dtype = float32, COUNTS (1)), OVSTAGE_ERROR_INVALID_ARGUMENT, "element_counts", "1", "2");
-  REFUSED (scene.query, scene.a, MAP (.dtype = float32, COUNTS (1, 2, 3)), OVSTAGE_ERROR_INVALID_ARGUMENT, "element_counts", "3", "2");
+  REFUSED (scene.query, scene.a, MAP (.dtype = float32, COUNTS (1)), OVSTAGE_ERROR_INVALID_ARGUMENT, "element counts", "1", "2");
+  REFUSED (scene.query, scene.a, MAP (.dtype = float32, COUNTS (1, 2, 3)), OVSTAGE_ERROR_INVALID_ARGUMENT, "element counts", "3", "2");
   REFUSED (scene.query, scene.a, MAP (.dtype = float32), OVSTAGE_ERROR_INVALID_ARGUMENT, "float32[]");
   REFUSED (scene.query, scene.b, MAP (.dtype = float32, COUNTS (1, 2)), OVSTAGE_ERROR_INVALID_ARGUMENT, "float32[]");
-  REFUSED (scene.query, scene.a, MAP (.semantic = 0), OVSTAGE_ERROR_INVALID_ARGUMENT, "element_counts", "float32[]");
-  REFUSED (fresh, scene.a, MAP (.semantic = 0), OVSTAGE_ERROR_INVALID_ARGUMENT, "element_counts", "float32[]");
-  REFUSED (scene.query, scene.b, MAP (COUNTS (1, 2)), OVSTAGE_ERROR_INVALID_ARGUMENT, "element_counts", "none");
-  REFUSED (scene.query, scene.c, MAP (.dtype = float4, COUNTS (2, 3)), OVSTAGE_ERROR_NOT_SUPPORTED, "element_counts[1]", "3");
+  REFUSED (scene.query, scene.a, MAP (.semantic = 0), OVSTAGE_ERROR_INVALID_ARGUMENT, "element counts", "float32[]");
+  REFUSED (fresh, scene.a, MAP (.semantic = 0), OVSTAGE_ERROR_INVALID_ARGUMENT, "element counts", "float32[]");
+  REFUSED (scene.query, scene.b, MAP (COUNTS (1, 2)), OVSTAGE_ERROR_INVALID_ARGUMENT, "element counts", "none");
+  REFUSED (scene.query, scene.c, MAP (.dtype = float4, COUNTS (2, 3)), OVSTAGE_ERROR_NOT_SUPPORTED, "element counts: [1]", "3");
   REFUSED (scene.query, scene.c, MAP (.dtype = float32, COUNTS (G_MAXSIZE, 1)), OVSTAGE_ERROR_INVALID_ARGUMENT, "overflows", "[0]");
   REFUSED (scene.query, scene.c, MAP (.dtype = float32, COUNTS (G_MAXSIZE / 64, G_MAXSIZE / 64)), OVSTAGE_ERROR_INVALID_ARGUMENT, "overflows", "[1]");
   REFUSED (scene.query, scene.c, MAP (.dtype = float32, COUNTS (G_MAXSIZE / 256, 1)), OVSTAGE_ERROR_OUT_OF_MEMORY, "staging-budget");

@@ -618,7 +618,7 @@ test_map_fails (void)
   ovs_map_discard (discarded);
   g_assert_true (ovs_op_is_withdrawn (discarded));
   resolve (&scene, query, "7");
-  assert_failed (counted, OVSTAGE_ERROR_INVALID_ARGUMENT, "element_counts");
+  assert_failed (counted, OVSTAGE_ERROR_INVALID_ARGUMENT, "element counts");
   assert_failed (missing, OVSTAGE_ERROR_NOT_FOUND, "/p7");
   assert_failed (commit, OVSTAGE_ERROR_OP_FAILED, "/p7");
   g_assert_cmpint (scene.stage->mapped_bytes, ==, 0);

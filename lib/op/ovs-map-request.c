@@ -24,7 +24,7 @@ check_enums (const OvsMapRequest *request, guint64 ordinal, OvstagePrimMode prim
   if (!ovs_check_prim_mode (prim_mode, error) || !ovs_check_semantic (request->semantic, error))
     return FALSE;
   if (request->element_counts == NULL && request->n_element_counts > 0)
-    return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "element_counts is NULL, expected %" G_GSIZE_FORMAT " counts",
+    return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "element counts: NULL, expected %" G_GSIZE_FORMAT " counts",
                      request->n_element_counts);
   if (((guint) request->flags & ~(guint) OVSTAGE_MAP_FLAGS_INITIALIZE) != 0)
     return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "flags are 0x%x, expected 0 (NONE) or 1 (INITIALIZE)",
@@ -62,11 +62,11 @@ check_sizes (const gsize *counts, gsize n, OvstageDataType dtype, GError **error
     {
       if (__builtin_add_overflow (total, counts[i], &total) || __builtin_mul_overflow (total, bits, &total_bits) ||
           total_bits > G_MAXINT64)
-        return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "element_counts: the size overflows at [%" G_GSIZE_FORMAT
+        return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "element counts: the size overflows at [%" G_GSIZE_FORMAT
                          "], which is %" G_GSIZE_FORMAT, i, counts[i]);
       if ((counts[i] % 8) * bits % 8 != 0)
-        return ovs_fail (error, OVSTAGE_ERROR_NOT_SUPPORTED, "element_counts[%" G_GSIZE_FORMAT "]: %" G_GSIZE_FORMAT
-                         " x %s is not a whole number of bytes", i, counts[i], ovs_dtype_format (dtype, text));
+        return ovs_fail (error, OVSTAGE_ERROR_NOT_SUPPORTED, "element counts: [%" G_GSIZE_FORMAT "] is %" G_GSIZE_FORMAT
+                         ", of %s not a whole number of bytes", i, counts[i], ovs_dtype_format (dtype, text));
     }
   return TRUE;
 }
@@ -77,7 +77,7 @@ ovs_map_check_counts (const OvsMap *map, GError **error)
   guint32 n_prims = map->query->list->n;
 
   return map->counts == NULL || map->n_counts == n_prims ||
-         ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "element_counts has %" G_GSIZE_FORMAT " entries, expected %u (prims of the query)",
+         ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "element counts: %" G_GSIZE_FORMAT " entries, expected %u (prims of the query)",
                    map->n_counts, n_prims);
 }
 
@@ -175,7 +175,7 @@ ovs_map_find_schema (OvsMap *map, OvsBooking *booking, GError **error)
                      name, map->ordinal);
   ovs_schema_format (&found->schema, text);
   if (found->schema.is_array != map->schema.is_array)
-    return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "element_counts: '%s' is %s, expected %s", name, text,
+    return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "element counts: '%s' is %s, expected %s", name, text,
                      found->schema.is_array ? "one count for each prim" : "none");
   if (map->schema.semantic != OVSTAGE_SEMANTIC_NONE && map->schema.semantic != found->schema.semantic)
     return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "semantic is %s, '%s' is %s", ovs_semantic_get_name (map->schema.semantic),
