@@ -4,7 +4,7 @@
 #
 # Needs mujoco and warp-lang from PyPI.  Run: python3 mujoco-stage.py
 # Prints:  300 bodies, 150 steps
-#          logged 15 frames of 300 positions, quaternions and contact counts
+#          logged 15 frames of 300 positions, quaternions and contacts
 #          they are MuJoCo's own: True
 #          the kernel's distances are those of numpy: True
 #          bodies that touch something at the end: <N>
@@ -33,10 +33,26 @@ def make_model():
     )
 
 
-def count_contacts(model, data):
-    """How many contacts each body has. Body 0 is the world."""
+def sort_contacts(model, data, ids):
+    """The contacts of each body: how many there are, and as rows of different lengths where, and with which prim."""
     bodies = model.geom_bodyid[data.contact.geom]
-    return np.bincount(bodies.ravel(), minlength=model.nbody)[1:].astype(np.int32)
+    body, partner = bodies.ravel(), bodies[:, ::-1].ravel()
+    counts = np.bincount(body, minlength=model.nbody)
+    # Both sides of each contact, body by body. Body 0 is the world, which is no prim of the query.
+    order = np.argsort(body, kind="stable")[counts[0] :]
+    counts, ends = counts[1:].astype(np.int32), np.cumsum(counts[1:-1])
+    points = np.split(np.repeat(data.contact.pos, 2, axis=0)[order], ends)
+    return counts, [ovstage.make_dltensor(row, "float64x3") for row in points], np.split(ids[partner[order]], ends)
+
+
+def list_contacts(model, data, ids):
+    """The same the plain way, for the comparison."""
+    rows = [[] for _ in range(model.nbody)]
+    for contact in data.contact:
+        first, second = model.geom_bodyid[contact.geom]
+        rows[first].append((contact.pos.tolist(), int(ids[second])))
+        rows[second].append((contact.pos.tolist(), int(ids[first])))
+    return rows[1:]
 
 
 @warp.kernel
@@ -70,33 +86,41 @@ class Logger:
         self.stage = stage
         self.query = query
         self.frames = []
+        self.contacts = []
 
     def __call__(self):
         with self.stage.read_attributes(self.query, ["position", "rotation", "contacts"], OrdinalRange.newest()) as read:
             self.frames.append([np.from_dlpack(group.dlpack(0)) for group in read.groups()])
+        # The rows of a body are one behind another in the values: those from offsets[i] to offsets[i + 1] are its own.
+        with self.stage.read_attributes(self.query, ["contact points", "touches"], OrdinalRange.newest()) as read:
+            self.contacts.append([(np.from_dlpack(group.values), group.offsets) for group in read.groups()])
 
 
 def main():
     model = make_model()
     data = mujoco.MjData(model)
     positions, rotations = data.xpos[1:], data.xquat[1:]
-    own = []  # what MuJoCo's arrays were after each step, for the comparison
+    own, own_contacts = [], []  # what MuJoCo's arrays were, for the comparison
 
     with ovstage.Stage("mujoco") as stage, ovstage.PathDictionary(stage) as paths:
-        prims = paths.create_path_list_from_strings([f"/World/{model.body(i + 1).name}" for i in range(N_BODIES)])
+        names = [f"/World/{model.body(i + 1).name}" for i in range(N_BODIES)]
+        prims = paths.create_path_list_from_strings(names)
+        ids = np.array([paths.intern_path(name) for name in ["/World", *names]], np.uint64)
         with stage.query_from_path_list(prims) as query:
             traveller, logger = Traveller(stage, query), Logger(stage, query)
             print(f"{N_BODIES} bodies, {N_STEPS} steps")
             for step in range(1, N_STEPS + 1):
                 mujoco.mj_step(model, data)
-                contacts = count_contacts(model, data)
-                # MuJoCo steps on in the memory of the first two, so they are copied; the last one is handed over.
+                contacts, points, touches = sort_contacts(model, data, ids)
+                # MuJoCo steps on in the memory of the first two, so they are copied; the others are handed over.
                 stage.write_attributes(
                     query,
                     [
                         WriteDesc("position", positions, False, semantic=AttributeSemantic.POINT),
                         WriteDesc("rotation", rotations, False, semantic=AttributeSemantic.QUATERNION),
                         WriteDesc("contacts", contacts, False, transfer=True),
+                        WriteDesc("contact points", points, True, semantic=AttributeSemantic.POINT, transfer=True),
+                        WriteDesc("touches", touches, True, semantic=AttributeSemantic.RELATIONSHIP_PATH_ID, transfer=True),
                     ],
                     ordinal=step,
                 ).wait()
@@ -106,13 +130,17 @@ def main():
                 traveller()
                 if step % LOG_EVERY == 0:
                     logger()
+                    own_contacts.append(list_contacts(model, data, ids))
 
-    print(f"logged {len(logger.frames)} frames of {N_BODIES} positions, quaternions and contact counts")
+    print(f"logged {len(logger.frames)} frames of {N_BODIES} positions, quaternions and contacts")
     same = all(
         np.array_equal(logged, expected)
         for frame, step in zip(logger.frames, own[LOG_EVERY - 1 :: LOG_EVERY])
         for logged, expected in zip(frame, step)
     )
+    for ((points, starts), (touches, _)), expected in zip(logger.contacts, own_contacts):
+        rows = [slice(starts[i], starts[i + 1]) for i in range(N_BODIES)]
+        same = same and expected == [list(zip(points[row].tolist(), touches[row].tolist())) for row in rows]
     print("they are MuJoCo's own:", same)
     path = np.array([step[0] for step in own])
     distance = np.linalg.norm(np.diff(path, axis=0), axis=2).sum(axis=0)

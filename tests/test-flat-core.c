@@ -7,12 +7,9 @@
 
 #include "config.h"
 
-#include "flat-helpers.h"
+#include "flat-paused.h"
 
-#include "base/ovs-debug.h"
 #include "capi/ovs-id-set.h"
-#include "capi/ovs-instance.h"
-#include "op/ovs-op-private.h"
 
 static void
 test_id_set_in_order (void)
@@ -98,79 +95,6 @@ test_handles (void)
   g_assert_null (ovs_handles_find (&tables[0], OVS_HANDLE_NONE, 0));
   ovs_handles_clear (&tables[0]);
   ovs_handles_clear (&tables[1]);
-}
-
-/* Nothing runs until it is resumed. */
-typedef struct
-{
-  Flat flat;
-  OvsInstance *instance;
-  OvsDebugFlags flags;
-  float values[3];
-  int64_t n;
-  DLTensor tensor;
-  ovstage_write_data_t data;
-} Paused;
-
-static void
-pause_init (Paused *paused)
-{
-  flat_init (&paused->flat);
-  paused->flags = ovs_debug_flags ();
-  memset (paused->values, 0, sizeof paused->values);
-  paused->n = 3;
-  paused->tensor = float_tensor (paused->values, &paused->n);
-  paused->data = (ovstage_write_data_t) { .tensors = &paused->tensor, .tensor_count = 1 };
-  paused->instance = ovs_instance_enter (paused->flat.stage);
-  ovs_debug_set_flags (OVS_DEBUG_ASYNC);
-  ovs_workers_pause (paused->instance->stage->workers);
-}
-
-static void
-resume (Paused *paused)
-{
-  ovs_workers_resume (paused->instance->stage->workers);
-}
-
-static void
-pause_clear (Paused *paused)
-{
-  ovs_debug_set_flags (paused->flags);
-  ovs_instance_leave (paused->instance);
-  flat_clear (&paused->flat);
-}
-
-static ovstage_op_id_t
-write_later (Paused *paused, ovstage_ordinal_t ordinal)
-{
-  ovstage_enqueue_result_t result;
-
-  result = ovstage_write_attribute (paused->flat.stage, paused->flat.query, token_of (paused->flat.mass), ordinal, paused->data,
-                                    OVSTAGE_PRIM_MODE_UPSERT);
-  assert_ok (result.status);
-  return result.op_index;
-}
-
-static ovstage_op_id_t
-seal_later (Paused *paused, ovstage_ordinal_t ordinal)
-{
-  ovstage_write_floor_desc_t desc = { .ordinal = ordinal, .scope = OVSTAGE_SCOPE_ALL };
-  ovstage_enqueue_result_t result = ovstage_advance_write_floor (paused->flat.stage, &desc);
-
-  assert_ok (result.status);
-  return result.op_index;
-}
-
-/* As a stage does that is closed. */
-static void
-cancel (Paused *paused, ovstage_op_id_t id)
-{
-  OvsOp *op;
-
-  g_assert_true (ovs_records_find (paused->instance->records, id, &op));
-  g_assert_nonnull (op);
-  g_assert_true (ovs_op_cancel (op));
-  ovs_op_unref (op);
 }
 
 static void

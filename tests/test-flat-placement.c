@@ -12,9 +12,8 @@ static const void *fake_table; /* NULL: what the library says */
 static ovstage_api_status_t
 query_extension (ovstage_instance_t *instance, const char *name, const void **out_extension)
 {
-  if (fake_table == NULL)
+  if (fake_table == NULL || out_extension == NULL || strcmp (name, "ovstage.placement") != 0)
     return ovstage_query_extension (instance, name, out_extension);
-  g_assert_cmpstr (name, ==, "ovstage.placement");
   *out_extension = fake_table;
   return OVSTAGE_OK;
 }
@@ -56,22 +55,21 @@ assert_not_found (Flat *flat, const ovstage_placement_t *placement)
   ovstage_read_handle_t read = 9;
   ovstage_map_handle_t map = 9;
 
-  assert_status (ovstage_query_placement_extension (flat->stage, &extension), OVSTAGE_ERROR_NOT_FOUND);
+  assert_error (ovstage_query_placement_extension (flat->stage, &extension), OVSTAGE_ERROR_NOT_FOUND, "ovstage.placement");
   g_assert_null (extension);
   n_deleted = 0;
-  assert_status (ovstage_write_attribute_on_device (flat->stage, flat->query, named ("a"), 1, writes[0].data, OVSTAGE_PRIM_MODE_UPSERT,
-                                                    placement).status,
-                 OVSTAGE_ERROR_NOT_FOUND);
+  assert_refused (ovstage_write_attribute_on_device (flat->stage, flat->query, named ("a"), 1, writes[0].data, OVSTAGE_PRIM_MODE_UPSERT,
+                                                     placement),
+                  OVSTAGE_ERROR_NOT_FOUND, "ovstage.placement");
   g_assert_cmpint (n_deleted, ==, 1);
-  assert_status (
-      ovstage_write_attributes_on_device (flat->stage, flat->query, writes, 2, 1, OVSTAGE_PRIM_MODE_UPSERT, placement).status,
-      OVSTAGE_ERROR_NOT_FOUND);
+  assert_refused (ovstage_write_attributes_on_device (flat->stage, flat->query, writes, 2, 1, OVSTAGE_PRIM_MODE_UPSERT, placement),
+                  OVSTAGE_ERROR_NOT_FOUND, "ovstage.placement");
   g_assert_cmpint (n_deleted, ==, 2);
-  assert_status (ovstage_read_attributes_on_device (flat->stage, flat->query, &flat->mass, 1, range, placement, &read).status,
-                 OVSTAGE_ERROR_NOT_FOUND);
+  assert_refused (ovstage_read_attributes_on_device (flat->stage, flat->query, &flat->mass, 1, range, placement, &read),
+                  OVSTAGE_ERROR_NOT_FOUND, "ovstage.placement");
   g_assert_cmpuint (read, ==, 0);
-  assert_status (ovstage_map_attribute_on_device (flat->stage, flat->query, &desc, 1, NULL, 0, placement, &map).status,
-                 OVSTAGE_ERROR_NOT_FOUND);
+  assert_refused (ovstage_map_attribute_on_device (flat->stage, flat->query, &desc, 1, NULL, 0, placement, &map),
+                  OVSTAGE_ERROR_NOT_FOUND, "ovstage.placement");
   g_assert_cmpuint (map, ==, 0);
 }
 
@@ -79,12 +77,20 @@ static void
 test_without_device (void)
 {
   Flat flat;
+  const ovstage_placement_extension_v1_t *extension;
+  ovstage_ordinal_range_t range = { .end_ordinal = 1 };
+  ovstage_read_handle_t read = 9;
   ovstage_placement_t placement = OVSTAGE_PLACEMENT_INIT;
 
   flat_init (&flat);
   assert_not_found (&flat, &placement);
   assert_not_found (&flat, NULL);
-  assert_status (ovstage_query_placement_extension (flat.stage, NULL), OVSTAGE_ERROR_INVALID_ARGUMENT);
+  assert_error (ovstage_query_placement_extension (flat.stage, NULL), OVSTAGE_ERROR_INVALID_ARGUMENT, "out_extension");
+  assert_error (ovstage_query_placement_extension (NULL, &extension), OVSTAGE_ERROR_INVALID_HANDLE, "instance");
+  g_assert_null (extension);
+  assert_refused (ovstage_read_attributes_on_device (NULL, flat.query, &flat.mass, 1, range, NULL, &read), OVSTAGE_ERROR_INVALID_HANDLE,
+                  "instance");
+  g_assert_cmpuint (read, ==, 0);
   flat_clear (&flat);
 }
 

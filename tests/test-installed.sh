@@ -37,6 +37,12 @@ headers_are_there ()
   done <"$TMPDIR/headers"
 }
 
+module_is_alone ()
+{
+  [ -z "${PC_PYEXECDIR:-}" ] && return
+  (cd "$root$PC_PYEXECDIR/ovstage" && ls _native.* && [ "$(echo _native.*)" = "$(echo _native.*.so _native.pyi)" ])
+}
+
 PKG_CONFIG_PATH=$TMPDIR/pkgconfig
 LD_LIBRARY_PATH=$root$PC_LIBDIR
 GI_TYPELIB_PATH=$root$PC_LIBDIR/girepository-1.0
@@ -47,5 +53,6 @@ export PKG_CONFIG_PATH LD_LIBRARY_PATH GI_TYPELIB_PATH XDG_DATA_DIRS PYTHONPATH
 check "make install" install_there
 check "pkg-config finds it" move_pc
 check "every public header is installed" headers_are_there
+check "the Python module is installed alone" module_is_alone
 check_examples "$srcdir/examples" installed
 plan

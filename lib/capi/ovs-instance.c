@@ -76,13 +76,19 @@ enter (gconstpointer pointer, guint mark)
   return place->instance;
 }
 
+OvstageError
+ovs_instance_fail (const ovstage_instance_t *pointer)
+{
+  return ovs_thread_fail_with (OVSTAGE_ERROR_INVALID_HANDLE, "instance: %p is none, or was destroyed", pointer);
+}
+
 OvsInstance *
 ovs_instance_enter (const ovstage_instance_t *pointer)
 {
   OvsInstance *instance = enter (pointer, MARK_INSTANCE);
 
   if (instance == NULL)
-    ovs_thread_fail_with (OVSTAGE_ERROR_INVALID_HANDLE, "instance: %p is none, or was destroyed", pointer);
+    ovs_instance_fail (pointer);
   return instance;
 }
 
@@ -440,14 +446,18 @@ ovs_enqueue_fail_with (OvstageError code, const char *format, ...)
 ovstage_enqueue_result_t
 ovs_instance_finish (OvsInstance *instance, OvsOp *op)
 {
-  ovstage_enqueue_result_t result;
+  GError *error = NULL;
+  guint64 id = 0;
 
   if (ovs_op_get_id (op) == 0)
-    result = ovs_enqueue_fail (g_error_copy (ovs_op_get_error (op)));
+    error = g_error_copy (ovs_op_get_error (op));
   else
-    result = (ovstage_enqueue_result_t) { ovs_thread_succeed (), ovs_records_add (instance->records, op) };
+    id = ovs_records_add (instance->records, op);
   ovs_op_unref (op);
-  return result;
+  /* Last, as deleters may call in here, too. */
+  if (error != NULL)
+    return ovs_enqueue_fail (error);
+  return (ovstage_enqueue_result_t) { ovs_thread_succeed (), id };
 }
 
 ovstage_enqueue_result_t
@@ -508,6 +518,25 @@ ovs_check_string (ovx_string_t string, GError **error)
   if (string.length > G_MAXSSIZE)
     return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "string: its length is %" G_GSIZE_FORMAT ", which no string has",
                      string.length);
+  return TRUE;
+}
+
+gboolean
+ovs_check_array (gconstpointer array, gsize n, const char *name, GError **error)
+{
+  if (array == NULL && n > 0)
+    return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "%s is NULL, expected %" G_GSIZE_FORMAT " entries", name, n);
+  /* Ids have 32 bits, and this stays clear of sizes that overflow. */
+  if ((guint64) n > G_MAXUINT32)
+    return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "%s has %" G_GSIZE_FORMAT " entries, expected up to %u", name, n, G_MAXUINT32);
+  return TRUE;
+}
+
+gboolean
+ovs_check_room (gconstpointer made, gsize n, GError **error)
+{
+  if (made == NULL && n > 0)
+    return ovs_fail (error, OVSTAGE_ERROR_OUT_OF_MEMORY, "no memory for %" G_GSIZE_FORMAT " entries", n);
   return TRUE;
 }
 

@@ -50,6 +50,8 @@ gboolean ovs_instance_destroy (ovstage_instance_t *pointer);
 
 /* NULL, with the thread's error, for what is no instance. */
 OvsInstance *ovs_instance_enter (const ovstage_instance_t *pointer);
+/* INVALID_HANDLE, and the thread's error says so. */
+OvstageError ovs_instance_fail (const ovstage_instance_t *pointer);
 OvsInstance *ovs_instance_enter_dictionary (const path_dictionary_instance_t *pointer);
 void ovs_instance_leave (OvsInstance *instance);
 path_dictionary_instance_t *ovs_instance_get_dictionary (OvsInstance *instance);
@@ -79,3 +81,6 @@ OvstageError ovs_instance_wait (OvsInstance *instance, OvsOp *op, guint64 timeou
 /* The token of a name, interned where it is new. 0 for an empty one. */
 gboolean ovs_instance_resolve (OvsInstance *instance, ovx_string_or_token_t name, guint64 *token, GError **error);
 gboolean ovs_check_string (ovx_string_t string, GError **error);
+/* That @n entries can be there. What asks for room for as many may still not get it. */
+gboolean ovs_check_array (gconstpointer array, gsize n, const char *name, GError **error);
+gboolean ovs_check_room (gconstpointer made, gsize n, GError **error);

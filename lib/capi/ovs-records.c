@@ -186,10 +186,27 @@ ovs_records_skip (OvsRecords *records, OvsOp *op)
 
 /* With the lock. */
 static gboolean
+is_own (OvsRecords *records, guint64 id)
+{
+  return id > records->base && id - records->base <= records->last_id;
+}
+
+/* With the lock. */
+static gboolean
 is_known (OvsRecords *records, guint64 id)
 {
-  return id > records->base && id - records->base <= records->last_id
-         && !ovs_id_set_has (&records->released, id - records->base);
+  return is_own (records, id) && !ovs_id_set_has (&records->released, id - records->base);
+}
+
+gboolean
+ovs_records_gave (OvsRecords *records, guint64 id)
+{
+  gboolean own;
+
+  ovs_mutex_lock (&records->lock);
+  own = is_own (records, id);
+  ovs_mutex_unlock (&records->lock);
+  return own;
 }
 
 gboolean

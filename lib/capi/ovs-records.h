@@ -31,6 +31,8 @@ void ovs_records_skip (OvsRecords *records, OvsOp *op);
 /* FALSE: never given out, or released. @op: (out) a new reference while there is a record of an unfinished one, else NULL. */
 gboolean ovs_records_find (OvsRecords *records, guint64 id, OvsOp **op);
 gboolean ovs_records_release (OvsRecords *records, guint64 id);
+/* Whether it was ever given out. */
+gboolean ovs_records_gave (OvsRecords *records, guint64 id);
 guint64 ovs_records_get_id (OvsRecords *records, guint64 core_id);
 /* Tells this thread of the failures since it was last told, in its report: see ovs-thread.h. */
 void ovs_records_tell (OvsRecords *records);

@@ -11,8 +11,9 @@
 typedef struct
 {
   char *error;       /* (owned) (nullable) */
-  GArray *ids;       /* (owned) guint64 */
-  GPtrArray *texts;  /* (owned) (element-type utf8) (nullable) one for each of the ids, then kept ones */
+  GArray *ids;       /* (owned) guint64: reported ones, then those whose text is kept */
+  guint n_reported;
+  GPtrArray *texts;  /* (owned) (element-type utf8) (nullable) one for each of the ids */
   GHashTable *told;  /* (owned) records -> how many failures */
 } OvsThread;
 
@@ -77,7 +78,7 @@ ovs_thread_fail (GError *error)
   OvstageError status = ovs_error_get_status (error);
 
   g_free (thread->error);
-  thread->error = g_steal_pointer (&error->message);
+  thread->error = g_strdup (error->message);
   g_error_free (error);
   return status;
 }
@@ -111,6 +112,7 @@ ovs_thread_clear_report (void)
 
   if (thread == NULL || thread->texts->len == 0)
     return;
+  thread->n_reported = 0;
   g_array_set_size (thread->ids, 0);
   g_ptr_array_set_size (thread->texts, 0);
 }
@@ -122,6 +124,7 @@ ovs_thread_report (guint64 id, char *text)
 
   g_array_append_val (thread->ids, id);
   g_ptr_array_add (thread->texts, text);
+  thread->n_reported = thread->ids->len;
 }
 
 const guint64 *
@@ -129,7 +132,7 @@ ovs_thread_get_report (gsize *n)
 {
   const OvsThread *thread = peek_thread ();
 
-  *n = thread != NULL ? thread->ids->len : 0;
+  *n = thread != NULL ? thread->n_reported : 0;
   return *n > 0 ? (const guint64 *) (gconstpointer) thread->ids->data : NULL;
 }
 
@@ -145,9 +148,12 @@ ovs_thread_find_text (guint64 id)
 }
 
 const char *
-ovs_thread_keep_text (char *text)
+ovs_thread_keep_text (guint64 id, char *text)
 {
-  g_ptr_array_add (get_thread ()->texts, text);
+  OvsThread *thread = get_thread ();
+
+  g_array_append_val (thread->ids, id);
+  g_ptr_array_add (thread->texts, text);
   return text;
 }
 

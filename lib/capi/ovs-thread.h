@@ -24,8 +24,8 @@ void ovs_thread_report (guint64 id, char *text);
 const guint64 *ovs_thread_get_report (gsize *n);
 /* Lent until the report is cleared. */
 const char *ovs_thread_find_text (guint64 id);
-/* Keeps a text, which it takes, for as long as the report. */
-const char *ovs_thread_keep_text (char *text);
+/* Keeps a text, which it takes, for as long as the report, without making it a part of that. */
+const char *ovs_thread_keep_text (guint64 id, char *text);
 
 /* How many failures of some records this thread was told. */
 guint64 ovs_thread_get_told (guint64 records);

@@ -21,9 +21,8 @@ ovstage_map_attribute (ovstage_instance_t *pointer, ovstage_query_handle_t handl
   if (desc == NULL || out_map == NULL)
     return ovs_enqueue_fail_with (OVSTAGE_ERROR_INVALID_ARGUMENT, "%s is NULL", desc == NULL ? "desc" : "out_map");
   *out_map = OVSTAGE_INVALID_MAP_HANDLE;
-  if (element_sizes == NULL && num_element_sizes > 0)
-    return ovs_enqueue_fail_with (OVSTAGE_ERROR_INVALID_ARGUMENT, "element_sizes is NULL, expected %" G_GSIZE_FORMAT " sizes",
-                                  num_element_sizes);
+  if (!ovs_check_array (element_sizes, num_element_sizes, "element_sizes", &error))
+    return ovs_enqueue_fail (error);
   instance = ovs_instance_enter (pointer);
   if (instance == NULL)
     return (ovstage_enqueue_result_t) { OVSTAGE_ERROR_INVALID_HANDLE, OVSTAGE_INVALID_OP_ID };

@@ -15,18 +15,17 @@ new_predicate (OvsInstance *instance, const ovstage_predicate_t *predicate, GErr
 
   if (!ovs_instance_resolve (instance, predicate->attribute, &token, error))
     return NULL;
-  if (predicate->values == NULL && predicate->value_count > 0)
-    {
-      ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "values is NULL, expected %" G_GSIZE_FORMAT, predicate->value_count);
-      return NULL;
-    }
+  if (!ovs_check_array (predicate->values, predicate->value_count, "values", error))
+    return NULL;
   for (gsize i = 0; i < predicate->value_count; i++)
     if (!ovs_check_string (predicate->values[i], error))
       {
         g_prefix_error (error, "values[%" G_GSIZE_FORMAT "]: ", i);
         return NULL;
       }
-  values = g_new (OvsValue, predicate->value_count);
+  values = g_try_new (OvsValue, predicate->value_count);
+  if (!ovs_check_room (values, predicate->value_count, error))
+    return NULL;
   for (gsize i = 0; i < predicate->value_count; i++)
     {
       const ovx_string_t *text = &predicate->values[i];
@@ -44,11 +43,8 @@ new_filter (OvsInstance *instance, const ovstage_filter_t *filter, GError **erro
 
   if (filter == NULL || filter->count == 0)
     return NULL;
-  if (filter->predicates == NULL)
-    {
-      ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "predicates is NULL, expected %" G_GSIZE_FORMAT, filter->count);
-      return NULL;
-    }
+  if (!ovs_check_array (filter->predicates, filter->count, "predicates", error))
+    return NULL;
   parts = g_ptr_array_new_with_free_func ((GDestroyNotify) ovs_filter_unref);
   for (gsize i = 0; i < filter->count; i++)
     {
@@ -76,9 +72,8 @@ ovstage_query (ovstage_instance_t *pointer, const ovstage_filter_t *filter, cons
   if (out_query == NULL)
     return ovs_enqueue_fail_with (OVSTAGE_ERROR_INVALID_ARGUMENT, "out_query is NULL, expected where to put the handle");
   *out_query = OVSTAGE_INVALID_QUERY_HANDLE;
-  if (attributes == NULL && num_attributes > 0)
-    return ovs_enqueue_fail_with (OVSTAGE_ERROR_INVALID_ARGUMENT, "attributes is NULL, expected %" G_GSIZE_FORMAT " tokens",
-                                  num_attributes);
+  if (!ovs_check_array (attributes, num_attributes, "attributes", &error))
+    return ovs_enqueue_fail (error);
   instance = ovs_instance_enter (pointer);
   if (instance == NULL)
     return (ovstage_enqueue_result_t) { OVSTAGE_ERROR_INVALID_HANDLE, OVSTAGE_INVALID_OP_ID };

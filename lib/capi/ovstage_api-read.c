@@ -15,10 +15,13 @@ ovstage_read_attributes (ovstage_instance_t *pointer, ovstage_query_handle_t han
   OvsInstance *instance;
   ovstage_enqueue_result_t result;
   OvsOp *query, *read;
+  GError *error = NULL;
 
   if (out_read == NULL)
     return ovs_enqueue_fail_with (OVSTAGE_ERROR_INVALID_ARGUMENT, "out_read is NULL, expected where to put the handle");
   *out_read = OVSTAGE_INVALID_READ_HANDLE;
+  if (!ovs_check_array (attributes, num_attributes, "attributes", &error))
+    return ovs_enqueue_fail (error);
   instance = ovs_instance_enter (pointer);
   if (instance == NULL)
     return (ovstage_enqueue_result_t) { OVSTAGE_ERROR_INVALID_HANDLE, OVSTAGE_INVALID_OP_ID };

@@ -15,7 +15,8 @@ write_entries (ovstage_instance_t *pointer, ovstage_query_handle_t handle, const
                OvsAttributeWrite *entries, gsize n, guint64 ordinal, ovstage_prim_mode_t prim_mode)
 {
   OvsInstance *instance = ovs_instance_enter (pointer);
-  ovstage_enqueue_result_t result = { OVSTAGE_ERROR_INVALID_HANDLE, OVSTAGE_INVALID_OP_ID };
+  ovstage_enqueue_result_t result;
+  OvsOp *write = NULL;
   GError *error = NULL;
 
   for (gsize i = 0; instance != NULL && error == NULL && i < n; i++)
@@ -25,19 +26,20 @@ write_entries (ovstage_instance_t *pointer, ovstage_query_handle_t handle, const
       if (!ovs_instance_resolve (instance, *name, &entries[i].attribute, &error) && n > 1)
         g_prefix_error (&error, "entry %" G_GSIZE_FORMAT ": ", i);
     }
-  if (error != NULL)
-    result = ovs_enqueue_fail (error);
-  else if (instance != NULL)
+  if (instance != NULL && error == NULL)
     {
       OvsOp *query = ovs_instance_ref_op (instance, OVS_HANDLE_QUERY, handle);
 
-      result = ovs_instance_finish (instance, ovs_stage_write_batch (instance->stage, query, entries, n, ordinal, prim_mode, NULL));
+      write = ovs_stage_write_batch (instance->stage, query, entries, n, ordinal, prim_mode, NULL);
       g_clear_pointer (&query, ovs_op_unref);
     }
+  /* Before the thread is told, as deleters may call in here, too. */
   for (gsize i = 0; i < n; i++)
     ovs_payload_unref (entries[i].data);
-  if (instance != NULL)
-    ovs_instance_leave (instance);
+  if (instance == NULL)
+    return (ovstage_enqueue_result_t) { ovs_instance_fail (pointer), OVSTAGE_INVALID_OP_ID };
+  result = write != NULL ? ovs_instance_finish (instance, write) : ovs_enqueue_fail (error);
+  ovs_instance_leave (instance);
   return result;
 }
 
@@ -56,10 +58,13 @@ ovstage_write_attributes (ovstage_instance_t *instance, ovstage_query_handle_t q
 {
   g_autofree OvsAttributeWrite *entries = NULL;
   g_autoptr (GHashTable) seen = NULL;
+  GError *error = NULL;
 
-  if (writes == NULL && num_writes > 0)
-    return ovs_enqueue_fail_with (OVSTAGE_ERROR_INVALID_ARGUMENT, "writes is NULL, expected %" G_GSIZE_FORMAT " entries", num_writes);
-  entries = g_new0 (OvsAttributeWrite, num_writes);
+  if (!ovs_check_array (writes, num_writes, "writes", &error))
+    return ovs_enqueue_fail (error);
+  entries = g_try_new0 (OvsAttributeWrite, num_writes);
+  if (!ovs_check_room (entries, num_writes, &error))
+    return ovs_enqueue_fail (error);
   if (num_writes > 1)
     seen = ovs_brought_seen_new ();
   for (gsize i = 0; i < num_writes; i++)
@@ -111,8 +116,8 @@ ovstage_clone (ovstage_instance_t *pointer, ovx_string_t source, const ovx_strin
   ovstage_enqueue_result_t result;
   GError *error = NULL;
 
-  if (targets == NULL && num_targets > 0)
-    return ovs_enqueue_fail_with (OVSTAGE_ERROR_INVALID_ARGUMENT, "targets is NULL, expected %" G_GSIZE_FORMAT " paths", num_targets);
+  if (!ovs_check_array (targets, num_targets, "targets", &error))
+    return ovs_enqueue_fail (error);
   instance = ovs_instance_enter (pointer);
   if (instance == NULL)
     return (ovstage_enqueue_result_t) { OVSTAGE_ERROR_INVALID_HANDLE, OVSTAGE_INVALID_OP_ID };
@@ -139,13 +144,13 @@ ovstage_delete_attributes (ovstage_instance_t *pointer, ovstage_query_handle_t h
   ovstage_enqueue_result_t result;
   GError *error = NULL;
 
-  if (attributes == NULL && num_attributes > 0)
-    return ovs_enqueue_fail_with (OVSTAGE_ERROR_INVALID_ARGUMENT, "attributes is NULL, expected %" G_GSIZE_FORMAT " names",
-                                  num_attributes);
+  if (!ovs_check_array (attributes, num_attributes, "attributes", &error))
+    return ovs_enqueue_fail (error);
   instance = ovs_instance_enter (pointer);
   if (instance == NULL)
     return (ovstage_enqueue_result_t) { OVSTAGE_ERROR_INVALID_HANDLE, OVSTAGE_INVALID_OP_ID };
-  tokens = g_new (guint64, num_attributes);
+  tokens = g_try_new (guint64, num_attributes);
+  ovs_check_room (tokens, num_attributes, &error);
   for (gsize i = 0; error == NULL && i < num_attributes; i++)
     if (!ovs_instance_resolve (instance, attributes[i], &tokens[i], &error))
       g_prefix_error (&error, "attributes[%" G_GSIZE_FORMAT "]: ", i);

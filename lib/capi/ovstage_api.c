@@ -243,16 +243,17 @@ ovx_string_t
 ovstage_get_last_op_error (ovstage_instance_t *pointer, ovstage_op_id_t op)
 {
   OvsInstance *instance = ovs_instance_enter (pointer);
-  const char *text;
+  const char *text = NULL;
 
   if (instance == NULL)
     return (ovx_string_t) { NULL, 0 };
-  text = ovs_thread_find_text (op);
+  if (ovs_records_gave (instance->records, op))
+    text = ovs_thread_find_text (op);
   if (text == NULL)
     {
       char *recorded = ovs_records_dup_text (instance->records, op);
 
-      text = recorded != NULL ? ovs_thread_keep_text (recorded) : NULL;
+      text = recorded != NULL ? ovs_thread_keep_text (op, recorded) : NULL;
     }
   ovs_instance_leave (instance);
   return (ovx_string_t) { text, text != NULL ? strlen (text) : 0 };
@@ -280,9 +281,12 @@ ovstage_advance_write_floor (ovstage_instance_t *pointer, const ovstage_write_fl
 {
   OvsInstance *instance;
   ovstage_enqueue_result_t result;
+  GError *error = NULL;
 
   if (desc == NULL)
     return ovs_enqueue_fail_with (OVSTAGE_ERROR_INVALID_ARGUMENT, "desc is NULL, expected a write floor");
+  if (desc->scope != OVSTAGE_SCOPE_ALL && !ovs_check_array (desc->attributes, desc->attribute_count, "attributes", &error))
+    return ovs_enqueue_fail (error);
   instance = ovs_instance_enter (pointer);
   if (instance == NULL)
     return (ovstage_enqueue_result_t) { OVSTAGE_ERROR_INVALID_HANDLE, OVSTAGE_INVALID_OP_ID };

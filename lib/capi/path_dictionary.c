@@ -40,14 +40,12 @@ get_dict (OvsInstance *instance)
   return ovs_stage_get_dict (instance->stage);
 }
 
-/* Arrays of @n entries are there, and so is where the results go. */
+/* It may be as long as it likes: only what there is to write goes there. */
 static gboolean
-check_arrays (gconstpointer in, gconstpointer out, gsize n, GError **error)
+check_buffer (gconstpointer buffer, gsize size, const char *name, GError **error)
 {
-  if (n > 0 && (in == NULL || out == NULL))
-    return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "%s is NULL, expected %" G_GSIZE_FORMAT " entries",
-                     in == NULL ? "what is asked for" : "where the results go", n);
-  return TRUE;
+  return buffer != NULL || size == 0
+         || ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "%s is NULL, expected room for %" G_GSIZE_FORMAT " entries", name, size);
 }
 
 static gboolean
@@ -63,8 +61,10 @@ typedef guint32 (*InternFunc) (OvsPathDict *dict, const char *text, gssize lengt
 static gboolean
 intern_all (OvsInstance *instance, InternFunc intern, const ovx_string_t *strings, gsize n, guint64 *ids, GError **error)
 {
-  g_autofree guint64 *made = g_new (guint64, n);
+  g_autofree guint64 *made = g_try_new (guint64, n);
 
+  if (!ovs_check_room (made, n, error))
+    return FALSE;
   for (gsize i = 0; i < n; i++)
     {
       if (!ovs_check_string (strings[i], error))
@@ -79,14 +79,15 @@ intern_all (OvsInstance *instance, InternFunc intern, const ovx_string_t *string
 }
 
 static ovx_api_result_t
-create_ids (path_dictionary_instance_t *dictionary, InternFunc intern, const ovx_string_t *strings, size_t n, uint64_t *out)
+create_ids (path_dictionary_instance_t *dictionary, InternFunc intern, const ovx_string_t *strings, size_t n, uint64_t *out,
+            const char *out_name)
 {
   GError *error = NULL;
   OvsInstance *instance = enter (dictionary, &error);
 
   if (instance == NULL)
     return finish (error);
-  if (check_arrays (strings, out, n, &error))
+  if (ovs_check_array (strings, n, "strings", &error) && ovs_check_array (out, n, out_name, &error))
     intern_all (instance, intern, strings, n, out, &error);
   ovs_instance_leave (instance);
   return finish (error);
@@ -96,14 +97,14 @@ ovx_api_result_t
 path_dictionary_create_tokens_from_strings (path_dictionary_instance_t *dictionary, const ovx_string_t *strings, size_t num_strings,
                                             ovx_token_t *out_tokens)
 {
-  return create_ids (dictionary, ovs_path_dict_intern_token, strings, num_strings, out_tokens);
+  return create_ids (dictionary, ovs_path_dict_intern_token, strings, num_strings, out_tokens, "out_tokens");
 }
 
 ovx_api_result_t
 path_dictionary_create_paths_from_strings (path_dictionary_instance_t *dictionary, const ovx_string_t *strings, size_t num_strings,
                                            ovx_primpath_t *out_paths)
 {
-  return create_ids (dictionary, ovs_path_dict_intern_path, strings, num_strings, out_paths);
+  return create_ids (dictionary, ovs_path_dict_intern_path, strings, num_strings, out_paths, "out_paths");
 }
 
 static gboolean
@@ -131,7 +132,7 @@ path_dictionary_get_strings_from_tokens (path_dictionary_instance_t *dictionary,
 
   if (instance == NULL)
     return finish (error);
-  if (check_arrays (tokens, out_strings, num_tokens, &error))
+  if (ovs_check_array (tokens, num_tokens, "tokens", &error) && ovs_check_array (out_strings, num_tokens, "out_strings", &error))
     get_strings (instance, tokens, num_tokens, out_strings, &error);
   ovs_instance_leave (instance);
   return finish (error);
@@ -143,11 +144,8 @@ intern_names (OvsPathDict *dict, const ovx_token_t *names, gsize n, GError **err
 {
   guint32 path = ovs_path_dict_get_root (dict);
 
-  if (names == NULL && n > 0)
-    {
-      ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "tokens are NULL, expected %" G_GSIZE_FORMAT, n);
-      return OVS_ID_NONE;
-    }
+  if (!ovs_check_array (names, n, "tokens", error))
+    return OVS_ID_NONE;
   for (gsize i = 0; i < n; i++)
     {
       guint32 parent = path;
@@ -173,8 +171,10 @@ static gboolean
 intern_all_names (OvsInstance *instance, const ovx_token_t *const *tokens_per_path, const size_t *num_tokens_per_path, gsize n,
                   ovx_primpath_t *out, GError **error)
 {
-  g_autofree guint64 *made = g_new (guint64, n);
+  g_autofree guint64 *made = g_try_new (guint64, n);
 
+  if (!ovs_check_room (made, n, error))
+    return FALSE;
   for (gsize i = 0; i < n; i++)
     {
       made[i] = intern_names (get_dict (instance), tokens_per_path[i], num_tokens_per_path[i], error);
@@ -195,8 +195,9 @@ path_dictionary_create_paths_from_tokens (path_dictionary_instance_t *dictionary
 
   if (instance == NULL)
     return finish (error);
-  if (check_arrays (tokens_per_path, out_paths, num_paths, &error)
-      && check_arrays (num_tokens_per_path, out_paths, num_paths, &error))
+  if (ovs_check_array (tokens_per_path, num_paths, "tokens_per_path", &error)
+      && ovs_check_array (num_tokens_per_path, num_paths, "num_tokens_per_path", &error)
+      && ovs_check_array (out_paths, num_paths, "out_paths", &error))
     intern_all_names (instance, tokens_per_path, num_tokens_per_path, num_paths, out_paths, &error);
   ovs_instance_leave (instance);
   return finish (error);
@@ -229,9 +230,10 @@ path_dictionary_get_tokens_from_paths (path_dictionary_instance_t *dictionary, c
   dict = get_dict (instance);
   if (out_num_processed == NULL)
     ovs_fail (&error, OVSTAGE_ERROR_INVALID_ARGUMENT, "out_num_processed is NULL, expected where to put how many paths were done");
-  else if (check_arrays (paths, out_tokens_per_path, num_paths, &error)
-           && check_arrays (paths, out_num_tokens_per_path, num_paths, &error) && check_arrays (buffer, buffer, buffer_size, &error)
-           && check_paths (dict, paths, num_paths, &error))
+  else if (ovs_check_array (paths, num_paths, "paths", &error)
+           && ovs_check_array (out_tokens_per_path, num_paths, "out_tokens_per_path", &error)
+           && ovs_check_array (out_num_tokens_per_path, num_paths, "out_num_tokens_per_path", &error)
+           && check_buffer (buffer, buffer_size, "buffer", &error) && check_paths (dict, paths, num_paths, &error))
     {
       for (; done < num_paths; done++)
         {
@@ -265,11 +267,11 @@ create_list (OvsInstance *instance, const guint64 *paths, gsize n, ovx_primpath_
 }
 
 static gboolean
-check_list_arguments (gconstpointer in, gsize n, const ovx_primpath_list_t *out_list, GError **error)
+check_list_arguments (gconstpointer in, gsize n, const char *name, const ovx_primpath_list_t *out_list, GError **error)
 {
   if (out_list == NULL)
     return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "out_list is NULL, expected where to put the list");
-  return check_arrays (in, out_list, n, error);
+  return ovs_check_array (in, n, name, error);
 }
 
 ovx_api_result_t
@@ -281,7 +283,7 @@ path_dictionary_create_path_list_from_paths (path_dictionary_instance_t *diction
 
   if (instance == NULL)
     return finish (error);
-  if (check_list_arguments (paths, num_paths, out_list, &error))
+  if (check_list_arguments (paths, num_paths, "paths", out_list, &error))
     create_list (instance, paths, num_paths, out_list, &error);
   ovs_instance_leave (instance);
   return finish (error);
@@ -296,11 +298,12 @@ path_dictionary_create_path_list_from_strings (path_dictionary_instance_t *dicti
 
   if (instance == NULL)
     return finish (error);
-  if (check_list_arguments (strings, num_strings, out_list, &error))
+  if (check_list_arguments (strings, num_strings, "strings", out_list, &error))
     {
-      g_autofree guint64 *paths = g_new (guint64, num_strings);
+      g_autofree guint64 *paths = g_try_new (guint64, num_strings);
 
-      if (intern_all (instance, ovs_path_dict_intern_path, strings, num_strings, paths, &error))
+      if (ovs_check_room (paths, num_strings, &error)
+          && intern_all (instance, ovs_path_dict_intern_path, strings, num_strings, paths, &error))
         create_list (instance, paths, num_strings, out_list, &error);
     }
   ovs_instance_leave (instance);
@@ -377,7 +380,7 @@ path_dictionary_get_paths_from_path_list (path_dictionary_instance_t *dictionary
     return finish (error);
   if (out_num_paths == NULL)
     ovs_fail (&error, OVSTAGE_ERROR_INVALID_ARGUMENT, "out_num_paths is NULL, expected where to put the number of paths");
-  else if (check_arrays (out_paths, out_paths, max_paths, &error))
+  else if (check_buffer (out_paths, max_paths, "out_paths", &error))
     {
       OvstagePathList *list = ovs_instance_ref_list (instance, handle);
 

@@ -230,6 +230,16 @@ class Import(StageCase):
             with self.assertRaisesRegex(OSError, "not now"):
                 self.write(**kwargs)
 
+        class Unavailable:
+            @property
+            def __dlpack__(self):
+                raise AttributeError("not on this device")
+
+        with self.assertRaisesRegex(AttributeError, "not on this device"):
+            self.write(Unavailable())
+        # As hasattr() would have it.
+        self.assertEqual(DLTensor.from_dlpack(type("Bytes", (Unavailable, bytes), {})(b"abc")).shape, (3,))
+
         class Wrong(Failing):
             def __dlpack__(self, **kwargs):
                 return 7
@@ -500,8 +510,19 @@ class Helpers(unittest.TestCase):
             with self.subTest(shape=np.shape(array), dtype=dtype):
                 with self.assertRaisesRegex(ValueError, text):
                     ovstage.make_dltensor(array, dtype)
-        with self.assertRaises(TypeError):
-            ovstage.make_dltensor(source, np.float32)
+        with self.assertRaisesRegex(ValueError, "float64 was asked for"):
+            ovstage.make_dltensor(source, np.float64)
+        with self.assertRaisesRegex(ValueError, "float33"):
+            ovstage.make_dltensor(source, "float33")
+        for dtype in (float, (2, 32, 3), 3):
+            with self.assertRaisesRegex(TypeError, "dtype"):
+                ovstage.make_dltensor(source, dtype)
+
+    def test_fold_types(self):
+        source = np.arange(24, dtype=np.float32).reshape(8, 3)
+        self.assertEqual(ovstage.make_dltensor(source, "float32x3").dtype, self.float3)
+        for dtype in (np.float32, source.dtype, "float32"):
+            self.assertEqual(ovstage.make_dltensor(source, dtype).shape, (8, 3))
 
     def test_lanes_of_lanes(self):
         pairs = ovstage.make_dltensor(np.arange(12, dtype=np.float32).reshape(3, 2, 2), DLDataType(2, 32, 2))

@@ -279,11 +279,25 @@ class Arguments(MapCase):
         self.assert_code(self.stage.unmap_attribute(session, cuda_event=1), ErrorCode.NOT_SUPPORTED)
         session.release()
 
+    def test_data_types(self):
+        for i, dtype in enumerate((FLOAT32, "float32", np.float32, np.dtype("f4"))):
+            with self.map(attribute=f"d{i}", dtype=dtype) as session:
+                self.assertEqual(session.fetch_next().data_type, FLOAT32)
+        for dtype, name in ((np.uint8, "uint8"), (np.bool_, "bool"), (np.complex128, "complex128"), (np.dtype("l"), "int64")):
+            with self.map(attribute=name, dtype=dtype) as session:
+                self.assertEqual(str(session.fetch_next().data_type), name)
+        for dtype in (np.dtype(">f4"), np.dtype("U3"), np.dtype("datetime64[s]"), np.object_, np.dtype([("x", "f4")])):
+            with self.subTest(dtype):
+                with self.assertRaisesRegex(BufferError, "^dtype: "):
+                    self.map(dtype=dtype)
+        with self.assertRaisesRegex(TypeError, "dtype: .* numpy .* 'float'"):
+            self.map(dtype=float)
+
     def test_types(self):
         session = self.map()
         for call in (
             lambda: self.map(dtype=3),
-            lambda: self.map(dtype=np.float32),
+            lambda: self.map(dtype=float),
             lambda: self.map(dtype=(2, 32, 1)),
             lambda: self.map(initialize=1),
             lambda: self.map(element_sizes=3),

@@ -328,6 +328,15 @@ pyovs_tensor_import (PyObject *object, const char *what, PyovsImport how, PyObje
         return NULL;
       return pyovs_import_view (&view, what, how, &source->read_only, refusal);
     }
+  /* One that raises is as good as none where there is a buffer. Here its error tells more than ours. */
+  if (PyObject_HasAttr ((PyObject *) Py_TYPE (object), pyovs.str_dlpack))
+    {
+      PyObject *dlpack = PyObject_GetAttr (object, pyovs.str_dlpack);
+
+      if (dlpack == NULL)
+        return NULL;
+      Py_DECREF (dlpack);
+    }
   PyErr_Format (PyExc_TypeError, "%s: %s has neither __dlpack__ nor a buffer", what, Py_TYPE (object)->tp_name);
   return NULL;
 }

@@ -22,39 +22,30 @@ typedef struct
 static gboolean
 fold_lanes (Shape *shape, PyObject *object)
 {
-  guint64 code, bits, lanes;
+  OvstageDataType asked;
+  guint lanes;
   gint64 want, product = 1;
   int i, d = shape->n_dims;
 
-  if (!PyObject_TypeCheck (object, (PyTypeObject *) pyovs.data_type))
-    {
-      PyErr_Format (PyExc_TypeError, "dtype: a DLDataType is needed, not %s", Py_TYPE (object)->tp_name);
-      return FALSE;
-    }
-  if (PyTuple_GET_SIZE (object) != 3)
-    {
-      PyErr_SetString (PyExc_ValueError, "dtype: it has not the three fields code, bits and lanes");
-      return FALSE;
-    }
-  if (!pyovs_as_uint (PyTuple_GetItem (object, 0), "dtype.code", G_MAXUINT8, &code) ||
-      !pyovs_as_uint (PyTuple_GetItem (object, 1), "dtype.bits", G_MAXUINT8, &bits) ||
-      !pyovs_as_uint (PyTuple_GetItem (object, 2), "dtype.lanes", G_MAXUINT16, &lanes))
+  if (!pyovs_as_data_type (object, &asked))
     return FALSE;
-  if (code != shape->dtype.code || bits != shape->dtype.bits)
+  lanes = asked.lanes;
+  if (asked.code != shape->dtype.code || asked.bits != shape->dtype.bits)
     {
-      char *text = ovstage_data_type_to_string (&shape->dtype);
+      char *text = ovstage_data_type_to_string (&shape->dtype), *asked_text = ovstage_data_type_to_string (&asked);
 
-      PyErr_Format (PyExc_ValueError, "dtype: code and bits must be those of the source, which holds %s; %S was asked for", text,
-                    object);
+      PyErr_Format (PyExc_ValueError, "dtype: code and bits must be those of the source, which holds %s; %s was asked for", text,
+                    asked_text);
       g_free (text);
+      g_free (asked_text);
       return FALSE;
     }
-  if (bits == 0 || lanes == 0)
+  if (asked.bits == 0 || lanes == 0)
     {
-      PyErr_Format (PyExc_ValueError, "dtype: %s is 0", bits == 0 ? "bits" : "lanes");
+      PyErr_Format (PyExc_ValueError, "dtype: %s is 0", asked.bits == 0 ? "bits" : "lanes");
       return FALSE;
     }
-  if (bits * shape->dtype.lanes % 8 != 0)
+  if (asked.bits * shape->dtype.lanes % 8 != 0)
     {
       PyErr_Format (PyExc_ValueError, "dtype: the elements of the source are not whole bytes");
       return FALSE;

@@ -8,50 +8,6 @@
 
 #include "_native-stage.h"
 
-/* A DLDataType, or its text. None: left open. */
-static gboolean
-as_data_type (PyObject *object, OvstageDataType *dtype, PyovsRefusal *refusal)
-{
-  PyObject *fields;
-  int code, bits, lanes;
-
-  *dtype = (OvstageDataType){ 0, 0, 0 };
-  if (object == NULL || object == Py_None)
-    return TRUE;
-  if (PyUnicode_Check (object))
-    {
-      const char *text = PyUnicode_AsUTF8 (object);
-      GError *error = NULL;
-      OvstageDataType *parsed = text != NULL ? ovstage_data_type_parse (text, &error) : NULL;
-
-      if (text == NULL)
-        return FALSE;
-      if (parsed == NULL)
-        {
-          PyErr_Format (PyExc_ValueError, "dtype: %s", error->message);
-          g_error_free (error);
-          return FALSE;
-        }
-      *dtype = *parsed;
-      ovstage_data_type_free (parsed);
-      return TRUE;
-    }
-  if (!PyObject_TypeCheck (object, (PyTypeObject *) pyovs.data_type))
-    {
-      PyErr_Format (PyExc_TypeError, "dtype: a DLDataType, a text such as 'float32x3' or None is needed, not %s", Py_TYPE (object)->tp_name);
-      return FALSE;
-    }
-  fields = PySequence_Tuple (object);
-  if (fields == NULL || !PyArg_ParseTuple (fields, "iii", &code, &bits, &lanes))
-    {
-      Py_XDECREF (fields);
-      return FALSE;
-    }
-  Py_DECREF (fields);
-  *dtype = (OvstageDataType){ (guint8) code, (guint8) bits, (guint16) lanes };
-  return TRUE;
-}
-
 typedef struct
 {
   gsize *values; /* (owned) (nullable) */
@@ -102,7 +58,7 @@ pyovs_stage_map_attribute (PyovsStage *self, PyObject *const *args, Py_ssize_t n
   OvstageMapFlags flags = OVSTAGE_MAP_FLAGS_NONE;
   Counts counts = { NULL, 0 };
   PyObject *values[9], *result = NULL;
-  OvstageDataType dtype;
+  OvstageDataType dtype = { 0, 0, 0 };
   OvstageToken attribute;
   OvstageQuery *query;
 
@@ -110,7 +66,8 @@ pyovs_stage_map_attribute (PyovsStage *self, PyObject *const *args, Py_ssize_t n
     return NULL;
   pyovs_stage_check_open (self, &refusal);
   if (!pyovs_check_query (values[0], &refusal) || !pyovs_stage_as_attribute (self, values[1], &refusal, &attribute) ||
-      !pyovs_as_uint (values[2], "ordinal", G_MAXUINT64, &ordinal) || !as_data_type (values[3], &dtype, &refusal) ||
+      !pyovs_as_uint (values[2], "ordinal", G_MAXUINT64, &ordinal) ||
+      (values[3] != NULL && values[3] != Py_None && !pyovs_as_data_type (values[3], &dtype)) ||
       (values[4] != NULL && !pyovs_as_uint (values[4], "semantic", OVSTAGE_SEMANTIC_FRAME, &semantic)) ||
       (values[5] != NULL && !pyovs_as_uint (values[5], "prim_mode", OVSTAGE_PRIM_MODE_UPDATE, &prim_mode)) ||
       !as_counts (values[6], &counts) || !pyovs_check_placement (values[8], &refusal))

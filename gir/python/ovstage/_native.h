@@ -125,6 +125,8 @@ gboolean pyovs_parse_dict (PyovsSignature *signature, PyObject *args, PyObject *
 
 gboolean pyovs_as_uint (PyObject *object, const char *name, guint64 max, guint64 *value);
 gboolean pyovs_as_timeout (PyObject *object, gint64 *timeout);
+/* The argument dtype: a DLDataType, its text, or a dtype of numpy. */
+gboolean pyovs_as_data_type (PyObject *object, OvstageDataType *dtype);
 gboolean pyovs_as_index (PyObject *object, const char *name, guint64 n, guint32 *value);
 
 /* Tensors. */

@@ -63,7 +63,7 @@ ovstage_query_placement_extension (ovstage_instance_t *instance, const ovstage_p
   ovstage_api_status_t status;
 
   if (out_extension == NULL)
-    return OVSTAGE_ERROR_INVALID_ARGUMENT;
+    return ovstage_query_extension (instance, OVSTAGE_PLACEMENT_EXTENSION_NAME, NULL);
   *out_extension = NULL;
   status = ovstage_query_extension (instance, OVSTAGE_PLACEMENT_EXTENSION_NAME, &table);
   if (status != OVSTAGE_OK)
@@ -71,7 +71,11 @@ ovstage_query_placement_extension (ovstage_instance_t *instance, const ovstage_p
   extension = (const ovstage_placement_extension_v1_t *) table;
   if (extension == NULL || extension->version != OVSTAGE_PLACEMENT_EXTENSION_VERSION_1
       || extension->struct_size < sizeof (ovstage_placement_extension_v1_t))
-    return OVSTAGE_ERROR_NOT_FOUND;
+    {
+      /* There is none of this name: that it is not there is the thread's last error then. */
+      (void) ovstage_query_extension (instance, OVSTAGE_PLACEMENT_EXTENSION_NAME " as of version 1", &table);
+      return OVSTAGE_ERROR_NOT_FOUND;
+    }
   *out_extension = extension;
   return OVSTAGE_OK;
 }
