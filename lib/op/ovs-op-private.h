@@ -17,14 +17,18 @@
  *
  * Dependencies. An advance waits for pending writes at or below its ordinal in its
  * scope, and for pending advances and reads that touch its attributes. A read waits
- * for pending advances of its attributes. They name operations submitted before
- * only, so there is no circle. While an advance folds outside the lock it is pending,
- * so nobody else folds its attributes or takes their versions.
+ * for pending advances of its attributes, and so does a question for a floor. What
+ * looks at staged values (a filter, a clone, a map that is filled) waits for the
+ * pending writes and the advance that make them; what a map commits, for the map.
+ * They name operations submitted before only, so there is no circle. While an advance
+ * folds outside the lock it is pending, so nobody else folds its attributes or takes
+ * their versions.
  *
  * Nothing waits in a worker: what becomes ready is run by whoever made it ready.
  *
  * Lock order, outer to inner: stage lock; then, each a leaf: wait lock, lock of a
- * binding, pool, workers, dictionary. No callback, deleter or signal under any. */
+ * binding, fence, pool, workers, dictionary and its lists. No callback, deleter or
+ * signal under any. */
 
 #pragma once
 
