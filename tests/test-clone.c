@@ -4,46 +4,13 @@
 
 /* Clones through the public API: what the face adds to the engine's. */
 
-#include <ovstage/ovstage.h>
+#include "object-helpers.h"
 
 typedef struct
 {
   OvstageStage *stage; /* (owned) */
   OvstageToken mass;
 } Fixture;
-
-static OvstageQuery *
-query_or_fail (Fixture *f, const char *path)
-{
-  g_autoptr (GError) error = NULL;
-  g_autoptr (OvstagePathList) list = ovstage_path_dictionary_create_path_list (ovstage_stage_get_path_dictionary (f->stage),
-                                                                               (const char *const[]){ path, NULL }, &error);
-
-  g_assert_no_error (error);
-  return ovstage_stage_query_path_list (f->stage, list);
-}
-
-/* Takes @operation. */
-static void
-assert_done (OvstageOperation *operation)
-{
-  g_autoptr (GError) error = NULL;
-
-  g_assert_true (ovstage_operation_wait (operation, OVSTAGE_TIMEOUT_INFINITE, NULL, &error));
-  g_assert_no_error (error);
-  g_assert_cmpuint (ovstage_operation_get_id (operation), >, 0);
-  g_object_unref (operation);
-}
-
-/* Takes @operation. */
-static void
-assert_refused (OvstageOperation *operation, OvstageError code)
-{
-  g_assert_true (ovstage_operation_is_done (operation));
-  g_assert_error (ovstage_operation_get_error (operation), OVSTAGE_ERROR, (gint) code);
-  g_assert_cmpuint (ovstage_operation_get_id (operation), ==, 0);
-  g_object_unref (operation);
-}
 
 static void
 set_up (Fixture *f, gconstpointer unused)
@@ -61,7 +28,7 @@ set_up (Fixture *f, gconstpointer unused)
   f->stage = ovstage_stage_new ("test");
   f->mass = ovstage_path_dictionary_intern_token (ovstage_stage_get_path_dictionary (f->stage), "mass", &error);
   g_assert_no_error (error);
-  query = query_or_fail (f, "/W/A");
+  query = query_or_fail (f->stage, (const char *const[]){ "/W/A", NULL });
   assert_done (ovstage_stage_write_attribute (f->stage, query, f->mass, 1, data, OVSTAGE_PRIM_MODE_UPSERT, NULL));
 }
 
@@ -81,7 +48,7 @@ static void
 test_copies (Fixture *f, gconstpointer unused)
 {
   g_autoptr (OvstageOrdinalRange) range = ovstage_ordinal_range_newest ();
-  g_autoptr (OvstageQuery) query = query_or_fail (f, "/X/Y/A");
+  g_autoptr (OvstageQuery) query = query_or_fail (f->stage, (const char *const[]){ "/X/Y/A", NULL });
   g_autoptr (OvstageRead) read = NULL;
   g_autoptr (OvstageReadGroup) group = NULL;
   g_autoptr (OvstageTensor) tensor = NULL;

@@ -4,7 +4,7 @@
 
 /* Deletes through the public API: what the face adds to the engine's. */
 
-#include <ovstage/ovstage.h>
+#include "object-helpers.h"
 
 typedef struct
 {
@@ -16,16 +16,6 @@ typedef struct
   OvstageToken speed;
 } Fixture;
 
-static OvstageQuery *
-query_or_fail (Fixture *f, const char *const *paths)
-{
-  g_autoptr (GError) error = NULL;
-  g_autoptr (OvstagePathList) list = ovstage_path_dictionary_create_path_list (f->dictionary, paths, &error);
-
-  g_assert_no_error (error);
-  return ovstage_stage_query_path_list (f->stage, list);
-}
-
 static void
 set_up (Fixture *f, gconstpointer unused)
 {
@@ -33,8 +23,8 @@ set_up (Fixture *f, gconstpointer unused)
 
   f->stage = ovstage_stage_new ("test");
   f->dictionary = ovstage_stage_get_path_dictionary (f->stage);
-  f->query = query_or_fail (f, (const char *const[]){ "/W/A", "/W/B", "/W/C", NULL });
-  f->second = query_or_fail (f, (const char *const[]){ "/W/B", NULL });
+  f->query = query_or_fail (f->stage, (const char *const[]){ "/W/A", "/W/B", "/W/C", NULL });
+  f->second = query_or_fail (f->stage, (const char *const[]){ "/W/B", NULL });
   f->mass = ovstage_path_dictionary_intern_token (f->dictionary, "mass", &error);
   g_assert_no_error (error);
   f->speed = ovstage_path_dictionary_intern_token (f->dictionary, "speed", &error);
@@ -47,28 +37,6 @@ tear_down (Fixture *f, gconstpointer unused)
   g_clear_object (&f->query);
   g_clear_object (&f->second);
   g_clear_object (&f->stage);
-}
-
-/* Takes @operation. */
-static void
-assert_done (OvstageOperation *operation)
-{
-  g_autoptr (GError) error = NULL;
-
-  g_assert_true (ovstage_operation_wait (operation, OVSTAGE_TIMEOUT_INFINITE, NULL, &error));
-  g_assert_no_error (error);
-  g_assert_cmpuint (ovstage_operation_get_id (operation), >, 0);
-  g_object_unref (operation);
-}
-
-/* Takes @operation. */
-static void
-assert_refused (OvstageOperation *operation, OvstageError code)
-{
-  g_assert_true (ovstage_operation_is_done (operation));
-  g_assert_error (ovstage_operation_get_error (operation), OVSTAGE_ERROR, (gint) code);
-  g_assert_cmpuint (ovstage_operation_get_id (operation), ==, 0);
-  g_object_unref (operation);
 }
 
 /* As many rows as the data type has no say in: @text is "float32" or "float64". */

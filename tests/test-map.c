@@ -4,7 +4,7 @@
 
 /* Maps through the public API: what the face adds to the engine's. */
 
-#include <ovstage/ovstage.h>
+#include "object-helpers.h"
 
 typedef struct
 {
@@ -35,28 +35,6 @@ tear_down (Fixture *f, gconstpointer unused)
 {
   g_clear_object (&f->query);
   g_clear_object (&f->stage);
-}
-
-/* Takes @operation. */
-static void
-assert_done (OvstageOperation *operation)
-{
-  g_autoptr (GError) error = NULL;
-
-  g_assert_true (ovstage_operation_wait (operation, OVSTAGE_TIMEOUT_INFINITE, NULL, &error));
-  g_assert_no_error (error);
-  g_assert_cmpuint (ovstage_operation_get_id (operation), >, 0);
-  g_object_unref (operation);
-}
-
-/* Takes @operation. */
-static void
-assert_refused (gpointer operation, OvstageError code)
-{
-  g_assert_true (ovstage_operation_is_done (operation));
-  g_assert_error (ovstage_operation_get_error (operation), OVSTAGE_ERROR, (gint) code);
-  g_assert_cmpuint (ovstage_operation_get_id (operation), ==, 0);
-  g_object_unref (operation);
 }
 
 static OvstageMap *

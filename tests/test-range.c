@@ -4,7 +4,7 @@
 
 /* Ranges through the public API: what the face adds to the engine's. */
 
-#include <ovstage/ovstage.h>
+#include "object-helpers.h"
 
 typedef struct
 {
@@ -13,28 +13,6 @@ typedef struct
   OvstageQuery *last;  /* (owned) of the last of them */
   OvstageToken mass;
 } Fixture;
-
-/* Takes @operation. */
-static void
-assert_done (OvstageOperation *operation)
-{
-  g_autoptr (GError) error = NULL;
-
-  g_assert_true (ovstage_operation_wait (operation, OVSTAGE_TIMEOUT_INFINITE, NULL, &error));
-  g_assert_no_error (error);
-  g_object_unref (operation);
-}
-
-static OvstageQuery *
-query_or_fail (OvstageStage *stage, const char *const *paths)
-{
-  g_autoptr (GError) error = NULL;
-  g_autoptr (OvstagePathList) list =
-    ovstage_path_dictionary_create_path_list (ovstage_stage_get_path_dictionary (stage), paths, &error);
-
-  g_assert_no_error (error);
-  return ovstage_stage_query_path_list (stage, list);
-}
 
 static void
 seal_or_fail (Fixture *f, guint64 ordinal)

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include <ovstage/ovstage.h>
+#include "object-helpers.h"
 
 #define N_PRIMS 8
 
@@ -44,16 +44,6 @@ tear_down (Fixture *f, gconstpointer unused)
   g_clear_pointer (&f->list, ovstage_path_list_unref);
   g_clear_object (&f->dictionary);
   g_clear_object (&f->stage);
-}
-
-static OvstageQuery *
-query_or_fail (Fixture *f, const char *const *strings)
-{
-  g_autoptr (GError) error = NULL;
-  g_autoptr (OvstagePathList) list = ovstage_path_dictionary_create_path_list (f->dictionary, strings, &error);
-
-  g_assert_no_error (error);
-  return ovstage_stage_query_path_list (f->stage, list);
 }
 
 static void
@@ -203,7 +193,7 @@ test_data_map (Fixture *f, gconstpointer unused)
 {
   static const char *const some[] = { "/W/F", "/W/A", "/W/C", NULL };
   static const guint32 expected[] = { 5, 0, 2 };
-  g_autoptr (OvstageQuery) query = query_or_fail (f, some);
+  g_autoptr (OvstageQuery) query = query_or_fail (f->stage, some);
   g_autoptr (OvstageReadGroup) group = NULL;
   g_autofree guint32 *rows = NULL;
   g_autofree guint32 *indices = NULL;
@@ -231,7 +221,7 @@ static void
 test_run (Fixture *f, gconstpointer unused)
 {
   static const char *const some[] = { "/W/C", "/W/D", "/W/E", NULL };
-  g_autoptr (OvstageQuery) query = query_or_fail (f, some);
+  g_autoptr (OvstageQuery) query = query_or_fail (f->stage, some);
   g_autoptr (OvstageReadGroup) group = NULL;
 
   write_or_fail (f, f->query, N_PRIMS, 1, OVSTAGE_SEMANTIC_NONE);
@@ -250,7 +240,7 @@ test_prim_map (Fixture *f, gconstpointer unused)
 {
   static const char *const some[] = { "/W/B", "/W/D", "/W/H", NULL };
   static const guint32 expected[] = { 1, 3, 7 };
-  g_autoptr (OvstageQuery) query = query_or_fail (f, some);
+  g_autoptr (OvstageQuery) query = query_or_fail (f->stage, some);
   g_autoptr (OvstageReadGroup) group = NULL;
   g_autofree guint32 *indices = NULL;
   gsize n;
@@ -273,7 +263,7 @@ static void
 test_prim_offset (Fixture *f, gconstpointer unused)
 {
   static const char *const some[] = { "/W/D", "/W/E", NULL };
-  g_autoptr (OvstageQuery) query = query_or_fail (f, some);
+  g_autoptr (OvstageQuery) query = query_or_fail (f->stage, some);
   g_autoptr (OvstageReadGroup) group = NULL;
   g_autofree guint32 *indices = NULL;
   gsize n;
@@ -330,7 +320,7 @@ static void
 test_layout_generation (Fixture *f, gconstpointer unused)
 {
   static const char *const more[] = { "/W/X", NULL };
-  g_autoptr (OvstageQuery) query = query_or_fail (f, more);
+  g_autoptr (OvstageQuery) query = query_or_fail (f->stage, more);
   g_autoptr (OvstageReadGroup) first = NULL;
   g_autoptr (OvstageReadGroup) second = NULL;
   g_autoptr (OvstageReadGroup) third = NULL;

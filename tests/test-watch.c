@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include <ovstage/ovstage.h>
+#include "object-helpers.h"
 
 typedef struct
 {
@@ -23,16 +23,6 @@ typedef struct
   guint64 next;
 } Fixture;
 
-static OvstageQuery *
-query_or_fail (Fixture *f, const char *const *paths)
-{
-  g_autoptr (GError) error = NULL;
-  g_autoptr (OvstagePathList) list = ovstage_path_dictionary_create_path_list (ovstage_stage_get_path_dictionary (f->stage), paths, &error);
-
-  g_assert_no_error (error);
-  return ovstage_stage_query_path_list (f->stage, list);
-}
-
 static void
 set_up (Fixture *f, gconstpointer unused)
 {
@@ -41,8 +31,8 @@ set_up (Fixture *f, gconstpointer unused)
 
   f->stage = ovstage_stage_new ("test");
   dictionary = ovstage_stage_get_path_dictionary (f->stage);
-  f->query = query_or_fail (f, (const char *const[]){ "/A", "/B", "/C", NULL });
-  f->other = query_or_fail (f, (const char *const[]){ "/D", NULL });
+  f->query = query_or_fail (f->stage, (const char *const[]){ "/A", "/B", "/C", NULL });
+  f->other = query_or_fail (f->stage, (const char *const[]){ "/D", NULL });
   f->a = ovstage_path_dictionary_intern_token (dictionary, "a", &error);
   f->b = ovstage_path_dictionary_intern_token (dictionary, "b", &error);
   g_assert_no_error (error);
