@@ -78,6 +78,17 @@ ovs_ragged_get_row (const OvsRagged *ragged, guint32 row)
   return chunk != NULL && row % OVS_CHUNK_ROWS < chunk->n_rows ? &chunk->rows[row % OVS_CHUNK_ROWS] : &none;
 }
 
+/* The rows from @row on that lie together, @n at most. Gives how many; *@rows is NULL where they have no elements. */
+static inline guint32
+ovs_ragged_get_run (const OvsRagged *ragged, guint32 row, guint32 n, const OvsArrayRow **rows)
+{
+  guint32 at = row % OVS_CHUNK_ROWS;
+  const OvsChunk *chunk = row / OVS_CHUNK_ROWS < ragged->n_chunks ? ragged->chunks[row / OVS_CHUNK_ROWS] : NULL;
+
+  *rows = chunk != NULL && at < chunk->n_rows ? &chunk->rows[at] : NULL;
+  return MIN (n, (*rows != NULL ? chunk->n_rows : OVS_CHUNK_ROWS) - at);
+}
+
 /* Whether there is more that rows do not name than what they do. */
 gboolean ovs_ragged_is_wasteful (const OvsRagged *ragged);
 /* Gathers the rows of buffers that are mostly dead. Whose chunks are not the table's own stay as they are, and so does

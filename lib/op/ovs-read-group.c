@@ -108,27 +108,57 @@ ovs_read_group_ref_tensor (OvstageReadGroup *group, guint i)
   return ovs_tensor_ref (tensor);
 }
 
-/* Whether the rows lie one behind another in one buffer. @first: (out) (nullable) the first that has elements; @size: (out)
- * what they take. */
-static gboolean
-lie_together (const OvstageReadGroup *group, const OvsArrayRow **first, gsize *size)
+/* The rows of a group from row @i on that lie together. Gives how many; *@rows is NULL where they have no elements. */
+static guint32
+get_run (const OvstageReadGroup *group, guint32 i, const OvsArrayRow **rows)
 {
-  gboolean together = TRUE;
+  if (group->row_map == NULL)
+    return ovs_ragged_get_run (((const OvsVersion *) group->version)->ragged, group->first_row + i, group->n_tensors - i, rows);
+  *rows = get_array (group, i);
+  return 1;
+}
 
-  *first = NULL;
-  *size = 0;
-  for (guint32 i = 0; i < group->n_tensors; i++)
+/* What is found out about the rows on the way through them. */
+typedef struct
+{
+  gboolean together;        /* they lie one behind another in one buffer */
+  const OvsArrayRow *first; /* (nullable) the first that has elements */
+  gsize size;               /* bytes of all */
+} Survey;
+
+/* @offsets: (out) (optional) n_tensors + 1, in elements, where each row begins. */
+static Survey
+survey (const OvstageReadGroup *group, guint64 *offsets)
+{
+  Survey all = { TRUE, NULL, 0 };
+  guint32 bits = ovs_dtype_row_bits (group->dtype), n;
+  gboolean even = (bits & (bits - 1)) == 0;
+  guint shift = (guint) __builtin_ctz (bits);
+  const OvsArrayRow *rows;
+  gsize size = 0, differs = 0;
+
+  if (offsets != NULL)
+    offsets[0] = 0;
+  for (guint32 i = 0; i < group->n_tensors; i += n)
     {
-      const OvsArrayRow *row = get_array (group, i);
-
-      if (row->size == 0)
-        continue;
-      if (*first == NULL)
-        *first = row;
-      together = together && row->buffer == (*first)->buffer && row->offset == (*first)->offset + *size;
-      *size += row->size;
+      n = get_run (group, i, &rows);
+      for (guint32 k = 0; k < n; k++)
+        {
+          if (rows != NULL && rows[k].size > 0)
+            {
+              if (all.first == NULL)
+                all.first = &rows[k];
+              differs |= ((guintptr) rows[k].buffer ^ (guintptr) all.first->buffer) | (rows[k].offset ^ (all.first->offset + size));
+              size += rows[k].size;
+            }
+          /* Each is a whole number of elements, so their sum is. */
+          if (offsets != NULL)
+            offsets[i + k + 1] = even ? size * 8 >> shift : size * 8 / bits;
+        }
     }
-  return together;
+  all.together = differs == 0;
+  all.size = size;
+  return all;
 }
 
 static OvsBuffer *
@@ -160,29 +190,23 @@ find_pool (const OvsRagged *ragged)
 static OvsPackedRows *
 pack (const OvstageReadGroup *group, GError **error)
 {
-  const OvsVersion *version = group->version;
-  const OvsArrayRow *first;
-  OvsPool *pool = find_pool (version->ragged);
+  OvsPool *pool = find_pool (((const OvsVersion *) group->version)->ragged);
   g_autoptr (OvsBuffer) offsets = ovs_pool_alloc (pool, ((gsize) group->n_tensors + 1) * sizeof (guint64));
   g_autoptr (OvsBuffer) gathered = NULL;
   OvstageDataType uint64 = { OVS_CODE_UINT, 64, 1 };
   guint64 *offset = offsets != NULL ? (guint64 *) offsets->data : NULL;
-  gsize size;
-  gboolean together = lie_together (group, &first, &size);
+  Survey all = survey (group, offset);
 
-  if (!together)
-    gathered = gather (group, pool, size);
-  if (offset == NULL || (!together && gathered == NULL))
+  if (!all.together)
+    gathered = gather (group, pool, all.size);
+  if (offset == NULL || (!all.together && gathered == NULL))
     {
       ovs_fail (error, OVSTAGE_ERROR_OUT_OF_MEMORY, "no memory for the %" G_GSIZE_FORMAT " bytes and the offsets of %u rows",
-                together ? 0 : size, group->n_tensors);
+                all.together ? 0 : all.size, group->n_tensors);
       return NULL;
     }
-  offset[0] = 0;
-  for (guint32 i = 0; i < group->n_tensors; i++)
-    offset[i + 1] = offset[i] + (guint64) ovs_array_row_n_elements (get_array (group, i), group->dtype);
-  return ovs_packed_rows_new (new_array_tensor (group->dtype, gathered != NULL ? gathered : first != NULL ? first->buffer : NULL,
-                                                together && first != NULL ? first->offset : 0, (gint64) offset[group->n_tensors]),
+  return ovs_packed_rows_new (new_array_tensor (group->dtype, gathered != NULL ? gathered : all.first != NULL ? all.first->buffer : NULL,
+                                                all.together && all.first != NULL ? all.first->offset : 0, (gint64) offset[group->n_tensors]),
                               new_array_tensor (uint64, offsets, 0, (gint64) group->n_tensors + 1));
 }
 

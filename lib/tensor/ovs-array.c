@@ -253,6 +253,74 @@ place_all (Placing *placing, const OvsRows *rows, OvsArrayRow *records)
     }
 }
 
+/* Rows of a tensor each, all of which are copied: the usual case. */
+static void
+place_tensors (const OvsRowSource *sources, guint32 count, OvsBuffer *target, OvsArrayRow *records)
+{
+  gsize at = 0;
+
+  for (guint32 i = 0; i < count; i++)
+    {
+      gsize size = sources[i].size;
+
+      records[i] = size > 0 ? (OvsArrayRow){ target, at, size } : (OvsArrayRow){ NULL, 0, 0 };
+      at += size;
+    }
+}
+
+/* Rows of one tensor. @base: what @buffer begins with. */
+static void
+place_run (const OvsArrays *arrays, guint32 count, OvsBuffer *buffer, gsize base, OvsArrayRow *records)
+{
+  const OvstageWriteData *payload = arrays->payload;
+  const guint64 *offsets = payload->offsets;
+  gsize row_size = arrays->row_size, bits = ovs_dtype_row_bits (payload->tensor->dtype), at, end;
+
+  at = end = payload->kind == OVS_PAYLOAD_RAGGED ? offsets[0] * bits / 8 : 0;
+  for (guint32 i = 0; i < count; i++, at = end)
+    {
+      end = payload->kind == OVS_PAYLOAD_RAGGED ? offsets[i + 1] * bits / 8 : at + row_size;
+      records[i] = end > at ? (OvsArrayRow){ buffer, at - base, end - at } : (OvsArrayRow){ NULL, 0, 0 };
+    }
+}
+
+/* Every element is the row of its number. FALSE without memory. */
+static gboolean
+place_in_order (OvsArrays *arrays, guint32 count, OvsBuffer *adopted, OvsPool *pool)
+{
+  const OvstageWriteData *payload = arrays->payload;
+  OvsArrayRow *records = (OvsArrayRow *) arrays->records->data;
+  gsize base = 0, end, size;
+
+  if (payload->kind == OVS_PAYLOAD_ROWS)
+    end = payload->sources->n_bytes;
+  else
+    {
+      base = find_row (arrays, 0, &size);
+      end = find_row (arrays, count - 1, &size);
+      end += size;
+    }
+  if (adopted != NULL)
+    {
+      place_run (arrays, count, adopted, 0, records);
+      return TRUE;
+    }
+  if (end > base)
+    {
+      arrays->target = ovs_pool_alloc (pool, end - base);
+      if (arrays->target == NULL)
+        return FALSE;
+      ovs_heap_add (arrays->heap, arrays->target);
+      arrays->n_copies = count;
+      arrays->n_bytes = end - base;
+    }
+  if (payload->kind == OVS_PAYLOAD_ROWS)
+    place_tensors (payload->sources->rows, count, arrays->target, records);
+  else
+    place_run (arrays, count, arrays->target, base, records);
+  return TRUE;
+}
+
 /* The memory for the copies, with a name to it in every record that needs one. */
 static gboolean
 place_copies (OvsArrays *arrays, guint32 count, OvsPool *pool)
@@ -299,6 +367,13 @@ place (OvsArrays *arrays, const OvsRows *rows, OvsPool *pool)
       else if (payload->take && size > 0 && can_adopt (payload->tensor))
         placing.adopted = adopt (arrays, payload->tensor, size);
     }
+  if (rows->index_map == NULL && rows->mask == NULL && rows->count > 0 &&
+      (payload->kind != OVS_PAYLOAD_ROWS || (payload->sources != NULL && !payload->take)))
+    {
+      if (!place_in_order (arrays, rows->count, placing.adopted, pool))
+        g_clear_pointer (&arrays->records, ovs_buffer_unref);
+      return;
+    }
   if (rows->index_map != NULL || rows->mask != NULL)
     placing.copies = g_array_new (FALSE, FALSE, sizeof (OvsArrayCopy));
   if (rows->index_map != NULL && rows->n_rows <= 4 * (gint64) rows->count + 4096)
@@ -338,6 +413,7 @@ ovs_rows_place (OvsRows *rows, OvstageWriteData *payload, OvsPool *pool)
   arrays->adopts = FALSE;
   arrays->n_copies = 0;
   arrays->copies = NULL;
+  arrays->target = NULL;
   arrays->n_bytes = 0;
   arrays->row_size = 0;
   place (arrays, rows, pool);
@@ -348,20 +424,61 @@ ovs_rows_place (OvsRows *rows, OvstageWriteData *payload, OvsPool *pool)
   rows->base = arrays->records != NULL ? arrays->records->data : NULL;
 }
 
+#define PREFETCH_ROWS 8
+
+/* Rows that lie one behind another, as those of one array do, go together. */
+static void
+copy_tensors (guint8 *dst, const OvsRowSource *sources, guint32 n)
+{
+  for (guint32 i = 0; i < n;)
+    {
+      const guint8 *from = sources[i].data;
+      gsize size = sources[i].size;
+
+      while (++i < n && sources[i].data == from + size)
+        size += sources[i].size;
+      if (i + PREFETCH_ROWS < n)
+        __builtin_prefetch (sources[i + PREFETCH_ROWS].data);
+      if (ovs_copy_is_large (size))
+        ovs_copy_large (dst, from, size);
+      else if (size > 0)
+        memcpy (dst, from, size);
+      dst += size;
+    }
+}
+
+/* What place_in_order() placed. */
+static void
+copy_in_order (const OvsArrays *arrays, guint32 first, guint32 n)
+{
+  const OvstageWriteData *payload = arrays->payload;
+  const OvsArrayRow *records = (const OvsArrayRow *) arrays->records->data;
+  guint32 end = first + n;
+  gsize begin, last, size;
+
+  while (first < end && records[first].size == 0)
+    first++;
+  if (first == end)
+    return;
+  if (payload->kind == OVS_PAYLOAD_ROWS)
+    {
+      copy_tensors (arrays->target->data + records[first].offset, payload->sources->rows + first, end - first);
+      return;
+    }
+  begin = find_row (arrays, first, &size);
+  last = find_row (arrays, end - 1, &size);
+  ovs_rows_copy_bytes (&arrays->source, begin, last + size - begin, arrays->target->data + records[first].offset);
+}
+
 void
 ovs_arrays_copy (const OvsArrays *arrays, guint32 first, guint32 n)
 {
   const OvstageWriteData *payload = arrays->payload;
   const OvsArrayRow *records = (const OvsArrayRow *) arrays->records->data;
 
-  if (n > 0 && arrays->copies == NULL && payload->kind != OVS_PAYLOAD_ROWS)
+  if (arrays->target != NULL)
     {
-      /* Row upon row, as they are. */
-      const OvsArrayRow *begin = &records[first], *last = &records[first + n - 1];
-      gsize size;
-
-      ovs_rows_copy_bytes (&arrays->source, find_row (arrays, first, &size), last->offset + last->size - begin->offset,
-                           begin->buffer->data + begin->offset);
+      copy_in_order (arrays, first, n);
       return;
     }
   for (guint32 i = first; i < first + n; i++)

@@ -74,7 +74,8 @@ struct _OvsArrays
   OvsHeap *heap;      /* (owned) (nullable) */
   gboolean adopts;    /* some buffers were handed over */
   guint32 n_copies;
-  OvsArrayCopy *copies; /* (owned) (nullable) NULL: element i from row i */
+  OvsArrayCopy *copies; /* (owned) (nullable) NULL: element i from row i, */
+  OvsBuffer *target;    /* (nullable) all of them one behind another, from the start of this, which heap lends */
   gsize n_bytes;        /* of the copies */
   gsize row_size;       /* of packed rows */
   OvsRows source;       /* of packed and ragged rows */

@@ -52,6 +52,7 @@ ovs_payload_dup (OvstageWriteData *payload)
     ovs_buffer_ref (copy->buffer);
   if (copy->tensors != NULL)
     copy->tensors = g_memdup2 (copy->tensors, copy->n_rows * sizeof *copy->tensors);
+  copy->sources = NULL;
   for (gsize i = 0; copy->tensors != NULL && i < copy->n_rows; i++)
     ovs_tensor_ref (copy->tensors[i]);
   if (copy->offsets != NULL)
@@ -167,6 +168,7 @@ ovs_payload_unref (OvstageWriteData *payload)
   for (gsize i = 0; payload->tensors != NULL && i < payload->n_rows; i++)
     g_clear_pointer (&payload->tensors[i], ovs_tensor_unref);
   g_free (payload->tensors);
+  g_free (payload->sources);
   g_free (payload->offsets);
   ovs_rc_box_release (payload->index_map);
   ovs_rc_box_release (payload->mask);
@@ -300,6 +302,41 @@ check_alike (const OvstageWriteData *payload, GError **error)
   return TRUE;
 }
 
+/* Goes once through tensors that are as most are: alike, compact, of whole bytes and there. Where they lead is kept, since they may
+ * take more memory than their elements. FALSE: a closer look is needed. */
+static gboolean
+look_at_rows (OvstageWriteData *payload)
+{
+  gsize n = payload->n_rows, n_bytes = 0;
+  const OvstageTensor *first = n > 0 ? payload->tensors[0] : NULL;
+  g_autofree OvsRowSources *sources = NULL;
+  gsize element;
+
+  if (g_atomic_pointer_get (&payload->sources) != NULL)
+    return TRUE;
+  if (first == NULL || first->dtype.bits == 0 || first->dtype.bits % 8 != 0 || first->dtype.lanes == 0)
+    return FALSE;
+  element = ovs_dtype_row_bits (first->dtype) / 8;
+  sources = g_malloc (sizeof *sources + sizeof *sources->rows * n);
+  for (gsize i = 0; i < n; i++)
+    {
+      const OvstageTensor *tensor = payload->tensors[i];
+      gsize size;
+
+      if (tensor == NULL || tensor->n_elements < 0 || !tensor->compact || !are_alike (tensor, first) ||
+          (tensor->data == NULL && tensor->n_elements > 0))
+        return FALSE;
+      size = (gsize) tensor->n_elements * element;
+      if (__builtin_add_overflow (n_bytes, size, &n_bytes))
+        return FALSE;
+      sources->rows[i] = (OvsRowSource){ tensor->data, size };
+    }
+  sources->n_bytes = n_bytes;
+  if (g_atomic_pointer_compare_and_exchange (&payload->sources, NULL, sources))
+    sources = NULL;
+  return TRUE;
+}
+
 static gboolean
 check_offsets (const OvstageWriteData *payload, GError **error)
 {
@@ -335,6 +372,8 @@ ovs_payload_check_form (const OvstageWriteData *payload, GError **error)
         *error = g_error_copy (payload->fault);
       return FALSE;
     }
+  if (payload->kind == OVS_PAYLOAD_ROWS && look_at_rows ((OvstageWriteData *) payload))
+    return check_selection (payload, error);
   if (!check_tensors (payload, error) || !check_selection (payload, error))
     return FALSE;
 

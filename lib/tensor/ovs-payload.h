@@ -20,6 +20,19 @@ typedef enum
   OVS_PAYLOAD_RAGGED, /* array attribute, rows of any length in one tensor */
 } OvsPayloadKind;
 
+/* Where the elements of a row of its own are. */
+typedef struct
+{
+  guint8 *data; /* lent by the tensor */
+  gsize size;
+} OvsRowSource;
+
+typedef struct
+{
+  gsize n_bytes; /* of all */
+  OvsRowSource rows[];
+} OvsRowSources;
+
 struct _OvstageWriteData
 {
   gint refs; /* (atomic) */
@@ -30,6 +43,7 @@ struct _OvstageWriteData
   OvstageTensor **tensors; /* (owned) (nullable) those of the rows */
   guint64 *offsets;      /* (owned) (nullable) of ragged rows, in elements of the tensor: n_rows + 1 */
   gsize n_rows;          /* of tensors or offsets */
+  OvsRowSources *sources; /* (atomic) (owned) (nullable) of tensors that passed the form check and are compact */
   guint32 count;         /* 0: every prim of the query */
   guint32 *index_map;    /* (owned) (nullable) g_atomic_rc_box */
   gsize n_index_map;

@@ -8,6 +8,34 @@
 
 #include <string.h>
 
+/* So few elements, of whatever type, that no size overflows. */
+#define FEW_ELEMENTS (G_GINT64_CONSTANT (1) << 31)
+
+/* Fills in strides that were not given, and what can be told at once: large shapes, strange strides and faults are left to
+ * ovs_tensor_check(). */
+static void
+look_at_shape (OvstageTensor *tensor, gsize n_dims, const gint64 *strides)
+{
+  /* Unsigned: the extents are not checked yet and may overflow. */
+  guint64 step = 1;
+  gboolean few = TRUE, empty = FALSE;
+  gint64 n = 1;
+
+  tensor->compact = TRUE;
+  for (gsize i = n_dims; i-- > 0;)
+    {
+      gint64 extent = tensor->shape[i];
+
+      tensor->strides[i] = strides != NULL ? strides[i] : (gint64) step;
+      tensor->compact = tensor->compact && (extent == 1 || tensor->strides[i] == (gint64) step);
+      empty = empty || extent == 0;
+      step *= (guint64) MAX (extent, 1);
+      few = few && extent >= 0 && extent <= FEW_ELEMENTS && (n *= extent) <= FEW_ELEMENTS;
+    }
+  tensor->compact = tensor->compact || empty;
+  tensor->n_elements = few && tensor->compact ? n : -1;
+}
+
 OvstageTensor *
 ovs_tensor_new (OvstageDataType dtype, gint32 device_type, gint32 device_id, gint32 ndim, const gint64 *shape,
                 const gint64 *strides, gpointer data, guint32 flags, GDestroyNotify destroy, gpointer owner)
@@ -23,6 +51,8 @@ ovs_tensor_new (OvstageDataType dtype, gint32 device_type, gint32 device_id, gin
   tensor->ndim = ndim;
   tensor->flags = flags;
   tensor->data = data;
+  tensor->n_elements = ndim == 0 ? 1 : -1;
+  tensor->compact = TRUE;
   tensor->shape = NULL;
   tensor->strides = NULL;
   tensor->destroy = destroy;
@@ -33,21 +63,7 @@ ovs_tensor_new (OvstageDataType dtype, gint32 device_type, gint32 device_id, gin
       tensor->shape = tensor->dims;
       tensor->strides = tensor->dims + n_dims;
       memcpy (tensor->shape, shape, n_dims * sizeof (gint64));
-      if (strides != NULL)
-        {
-          memcpy (tensor->strides, strides, n_dims * sizeof (gint64));
-        }
-      else
-        {
-          /* Unsigned: the extents are not checked yet and may overflow. */
-          guint64 step = 1;
-
-          for (gsize i = n_dims; i-- > 0;)
-            {
-              tensor->strides[i] = (gint64) step;
-              step *= (guint64) MAX (shape[i], 1);
-            }
-        }
+      look_at_shape (tensor, n_dims, strides);
     }
 
   return tensor;
@@ -86,6 +102,12 @@ ovs_tensor_check (const OvstageTensor *tensor, const char *what, gsize *n_bytes,
   if (tensor->ndim < 0 || tensor->ndim > OVS_MAX_DIMS)
     return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "%s: ndim is %d, expected 0 to %d", what, tensor->ndim,
                      OVS_MAX_DIMS);
+  if (tensor->n_elements >= 0)
+    {
+      if (n_bytes != NULL)
+        *n_bytes = ((gsize) tensor->n_elements * ovs_dtype_row_bits (tensor->dtype) + 7) / 8;
+      return TRUE;
+    }
   if (tensor->ndim > 0 && tensor->shape == NULL)
     return ovs_fail (error, OVSTAGE_ERROR_INVALID_ARGUMENT, "%s: shape is NULL, expected %d extents", what, tensor->ndim);
 
@@ -129,30 +151,13 @@ ovs_tensor_check (const OvstageTensor *tensor, const char *what, gsize *n_bytes,
   return TRUE;
 }
 
-gboolean
-ovs_tensor_is_compact (const OvstageTensor *tensor)
-{
-  gint64 step = 1;
-
-  for (gint i = 0; i < tensor->ndim; i++)
-    {
-      if (tensor->shape[i] == 0)
-        return TRUE;
-    }
-  for (gint i = tensor->ndim - 1; i >= 0; i--)
-    {
-      if (tensor->shape[i] != 1 && tensor->strides[i] != step)
-        return FALSE;
-      step *= tensor->shape[i];
-    }
-  return TRUE;
-}
-
 gint64
 ovs_tensor_n_elements (const OvstageTensor *tensor)
 {
   gint64 n = 1;
 
+  if (tensor->n_elements >= 0)
+    return tensor->n_elements;
   for (gint i = 0; i < tensor->ndim; i++)
     n *= tensor->shape[i];
   return n;

@@ -32,6 +32,8 @@ struct _OvstageTensor
   gint32 ndim;
   guint32 flags;
   guint8 *data;    /* first element: the byte offset is applied (NULL stays NULL) */
+  gint64 n_elements; /* product of the extents, where a look told that these and the strides are fine; else -1 */
+  gboolean compact;  /* strides are row-major, if they are fine */
   gint64 *shape;   /* in dims; NULL if ndim is 0 or out of bounds, or no shape was given */
   gint64 *strides; /* in dims, in elements; NULL where shape is, else filled in when none were given */
   GDestroyNotify destroy;
@@ -51,8 +53,14 @@ void ovs_tensor_unref (OvstageTensor *tensor);
  * @n_bytes: (out) (optional) what the elements take when compact. Whether rows are whole bytes (W25) the payload
  * decides. */
 gboolean ovs_tensor_check (const OvstageTensor *tensor, const char *what, gsize *n_bytes, GError **error);
-gboolean ovs_tensor_is_compact (const OvstageTensor *tensor);
-/* Product of the extents; 1 for 0-d. Only for tensors that passed the check. */
+/* This and what follows are only for tensors that passed the check. */
+static inline gboolean
+ovs_tensor_is_compact (const OvstageTensor *tensor)
+{
+  return tensor->compact;
+}
+
+/* Product of the extents; 1 for 0-d. */
 gint64 ovs_tensor_n_elements (const OvstageTensor *tensor);
 /* The same of the trailing axes: what a row has. */
 gint64 ovs_tensor_n_row_elements (const OvstageTensor *tensor);
