@@ -84,6 +84,15 @@ take_builtins (OvsRead *read, GError **error)
   return TRUE;
 }
 
+/* The last rows that the query was bound to, if they are of @layout: lent until it is bound again. */
+static OvsBinding *
+get_last_binding (const OvsRead *read, const OvsLayout *layout)
+{
+  OvsBinding *binding = read->query != NULL ? read->query->binding : NULL;
+
+  return binding != NULL && binding->layout == layout && ovs_binding_is_fresh (binding) ? binding : NULL;
+}
+
 /* Stage lock held. The versions of one attribute as of its share of the ordinal. */
 static gboolean
 take_attribute (OvsRead *read, guint32 token, GError **error)
@@ -97,6 +106,7 @@ take_attribute (OvsRead *read, guint32 token, GError **error)
     {
       OvsColumn *column = attr->columns->pdata[c];
       OvsTaken taken = { .attribute = token, .floor = floor };
+      OvsBinding *lent;
       gboolean dropped;
       OvsVersion *version = ovs_column_find_version (column, ordinal, &dropped);
 
@@ -106,12 +116,21 @@ take_attribute (OvsRead *read, guint32 token, GError **error)
                          ovs_stage_name (stage, token), ordinal, ovs_attr_get_frontier (attr));
       if (version == NULL || version->n_live == 0)
         continue;
-      taken.binding = ovs_read_bind (read, version->layout, error);
+      lent = get_last_binding (read, version->layout);
+      taken.binding = lent != NULL ? lent : ovs_read_bind (read, version->layout, error);
       if (taken.binding == NULL)
         return FALSE;
       taken.generation = ovs_attr_get_generation (attr, ordinal);
       taken.version = ovs_version_ref (version);
       ovs_taken_note_newest (&taken, column, read->list);
+      if (ovs_taken_is_settled (&taken))
+        {
+          if (lent == NULL)
+            ovs_binding_unref (taken.binding);
+          taken.binding = NULL;
+        }
+      else if (lent != NULL)
+        ovs_binding_ref (lent);
       ovs_read_add_taken (read, &taken);
     }
   return TRUE;
@@ -420,7 +439,9 @@ ovs_read_next (OvsOp *op, OvstageReadGroup **group, GError **error)
       i = (guint) g_atomic_int_add (&read->next, 1);
       if (i >= read->n_taken)
         break;
-      *group = ovs_taken_new_group (get_taken (read, i), read->list, read->as_of);
+      /* The only one needs no reference of its own: nobody looks at the list again. */
+      *group = ovs_taken_new_group (get_taken (read, i), read->n_taken == 1 ? g_steal_pointer (&read->list) : ovs_path_list_ref (read->list),
+                                    read->as_of);
     }
   return TRUE;
 }

@@ -143,6 +143,26 @@ ovs_taken_note_newest (OvsTaken *taken, const OvsColumn *column, OvstagePathList
     take_wanted (taken, list);
 }
 
+/* Whether all prims of the query stand one after another, and where. */
+static gboolean
+find_run (OvsTaken *taken)
+{
+  const OvsBinding *binding = taken->binding;
+  const OvsVersion *version = taken->version;
+
+  if (binding->rows != NULL || version->live != NULL || (guint64) binding->first + binding->n > version->n_rows)
+    return FALSE;
+  taken->first = binding->first;
+  taken->n = binding->n;
+  return TRUE;
+}
+
+gboolean
+ovs_taken_is_settled (OvsTaken *taken)
+{
+  return taken->deltas == NULL && find_run (taken);
+}
+
 static gboolean
 meets_target (const OvsTaken *taken, const OvsTarget *target, const OvsBits *wanted)
 {
@@ -178,18 +198,22 @@ OvstageReadGroup *
 ovs_taken_new_group (OvsTaken *taken, OvstagePathList *list, guint64 as_of)
 {
   const OvsVersion *version = taken->version;
-  const OvsBinding *binding = taken->binding;
   OvstageReadGroup *group;
   OvsPlaces *places = g_steal_pointer (&taken->places);
 
   if (taken->builtin != NULL)
-    return ovs_builtin_new_group (taken->builtin, list, as_of, taken->floor);
-  if (places == NULL && (binding->rows != NULL || version->live != NULL || (guint64) binding->first + binding->n > version->n_rows))
+    {
+      group = ovs_builtin_new_group (taken->builtin, list, as_of, taken->floor);
+      ovs_path_list_unref (list);
+      return group;
+    }
+  if (places == NULL && taken->binding != NULL && !find_run (taken))
     {
       places = ovs_binding_get_places (taken->binding, version);
       if (places->prim_count == 0)
         {
           ovs_places_unref (places);
+          ovs_path_list_unref (list);
           return NULL;
         }
     }
@@ -204,11 +228,11 @@ ovs_taken_new_group (OvsTaken *taken, OvstagePathList *list, guint64 as_of)
   group->ordinal = find_newest (taken);
   group->write_floor = taken->floor;
   group->layout_generation = taken->generation;
-  group->list = ovs_path_list_ref (list);
+  group->list = list;
   group->prim_offset = places != NULL ? places->prim_offset : 0;
-  group->prim_count = places != NULL ? places->prim_count : binding->n;
+  group->prim_count = places != NULL ? places->prim_count : taken->n;
   group->prim_map = places != NULL ? places->prim_map : NULL;
-  group->data_count = places != NULL ? places->data_count : binding->n;
+  group->data_count = places != NULL ? places->data_count : taken->n;
   group->data_map = places != NULL ? places->data_map : NULL;
   group->n_tensors = version != NULL ? 1 : 0;
   group->row_map = NULL;
@@ -219,7 +243,7 @@ ovs_taken_new_group (OvsTaken *taken, OvstagePathList *list, guint64 as_of)
       group->data_map = NULL;
       group->data_count = group->n_tensors = group->prim_count;
     }
-  group->first_row = places != NULL ? places->first_row : binding->first;
+  group->first_row = places != NULL ? places->first_row : taken->first;
   group->version = g_steal_pointer (&taken->version);
   group->places = places;
   group->tensor = NULL;

@@ -21,12 +21,16 @@ typedef struct
   GArray *deltas;      /* (owned) (nullable) of Delta, newest first */
   OvsVersion *version; /* (owned) (nullable) NULL: what ceased to be */
   OvsBinding *binding; /* (owned) (nullable) of all that carry it, */
-  OvsPlaces *places;   /* (owned) (nullable) or of some */
+  OvsPlaces *places;   /* (owned) (nullable) or of some; neither: all prims of the query stand */
+  guint32 first;       /* from this row on, one after another, */
+  guint32 n;           /* and are so many */
 } OvsTaken;
 
 void ovs_taken_clear (OvsTaken *taken);
 /* Stage lock held; version and binding are there. Finds the newest change up to the version that meets the rows of the query @list,
  * or takes what is to be looked through for it. */
 void ovs_taken_note_newest (OvsTaken *taken, const OvsColumn *column, OvstagePathList *list);
-/* No lock needed. Takes what the group holds, so once. NULL: no prim of the query is in it. */
+/* After that: whether the group needs nothing of the binding but two numbers, which are kept. */
+gboolean ovs_taken_is_settled (OvsTaken *taken);
+/* No lock needed. Takes @list and what the group holds, so once. NULL: no prim of the query is in it. */
 OvstageReadGroup *ovs_taken_new_group (OvsTaken *taken, OvstagePathList *list, guint64 as_of);
