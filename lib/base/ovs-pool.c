@@ -408,6 +408,27 @@ take_from_new_slab (OvsPool *pool, guint size_class)
   return buffer;
 }
 
+/* Written with the lock, and read without it by those who have spares. */
+static gboolean
+is_to_fail (OvsPool *pool)
+{
+  __atomic_store_n (&pool->fail_after, pool->fail_after - 1, __ATOMIC_RELAXED);
+  return pool->fail_after < 0;
+}
+
+static inline OvsBuffer *
+set_up_buffer (OvsBuffer *buffer, gsize size)
+{
+  buffer->refs = 1;
+  buffer->origin = OVS_BUFFER_POOL;
+  buffer->size = size;
+  ASAN_UNPOISON_MEMORY_REGION (buffer->data, buffer->capacity);
+  if (G_UNLIKELY (ovs_debug_flags () & OVS_DEBUG_POISON))
+    memset (buffer->data, 0xa5, buffer->capacity);
+
+  return buffer;
+}
+
 OvsBuffer *
 ovs_pool_alloc (OvsPool *pool, gsize size)
 {
@@ -418,7 +439,7 @@ ovs_pool_alloc (OvsPool *pool, gsize size)
     return NULL;
 
   ovs_mutex_lock (&pool->lock);
-  if (G_UNLIKELY (pool->fail_after >= 0) && pool->fail_after-- == 0)
+  if (G_UNLIKELY (pool->fail_after >= 0) && is_to_fail (pool))
     {
       ovs_mutex_unlock (&pool->lock);
       return NULL;
@@ -433,26 +454,14 @@ ovs_pool_alloc (OvsPool *pool, gsize size)
         return NULL;
     }
 
-  buffer->refs = 1;
-  buffer->origin = OVS_BUFFER_POOL;
-  buffer->size = size;
-  ASAN_UNPOISON_MEMORY_REGION (buffer->data, buffer->capacity);
-  if (G_UNLIKELY (ovs_debug_flags () & OVS_DEBUG_POISON))
-    memset (buffer->data, 0xa5, buffer->capacity);
-
-  return buffer;
+  return set_up_buffer (buffer, size);
 }
 
-void
-ovs_pool_mark_frame (OvsPool *pool)
+static __attribute__ ((noinline)) void
+end_half_window (OvsPool *pool)
 {
   Slab *stolen = NULL;
   guint i;
-
-  i = __atomic_load_n (&pool->n_frames, __ATOMIC_RELAXED);
-  __atomic_store_n (&pool->n_frames, i + 1, __ATOMIC_RELAXED);
-  if (i % HALF_WINDOW != HALF_WINDOW - 1)
-    return;
 
   ovs_mutex_lock (&pool->lock);
   for (i = 0; i < N_CLASSES; i++)
@@ -473,6 +482,16 @@ ovs_pool_mark_frame (OvsPool *pool)
   ovs_mutex_unlock (&pool->lock);
 
   free_slabs (stolen);
+}
+
+void
+ovs_pool_mark_frame (OvsPool *pool)
+{
+  guint n = __atomic_load_n (&pool->n_frames, __ATOMIC_RELAXED);
+
+  __atomic_store_n (&pool->n_frames, n + 1, __ATOMIC_RELAXED);
+  if (n % HALF_WINDOW == HALF_WINDOW - 1)
+    end_half_window (pool);
 }
 
 void
@@ -514,7 +533,7 @@ void
 ovs_pool_fail_after (OvsPool *pool, gint n)
 {
   ovs_mutex_lock (&pool->lock);
-  pool->fail_after = MAX (n, -1);
+  __atomic_store_n (&pool->fail_after, MAX (n, -1), __ATOMIC_RELAXED);
   ovs_mutex_unlock (&pool->lock);
 }
 
@@ -579,7 +598,7 @@ map_buffer (OvsPool *pool, gsize size)
     return NULL;
   size = (get_class_capacity (size_class) + pool->page_size - 1) & ~(pool->page_size - 1);
   ovs_mutex_lock (&pool->lock);
-  fails = G_UNLIKELY (pool->fail_after >= 0) && pool->fail_after-- == 0;
+  fails = G_UNLIKELY (pool->fail_after >= 0) && is_to_fail (pool);
   ovs_mutex_unlock (&pool->lock);
   data = fails ? NULL : map_pages (size, FALSE, pool->page_size);
   if (data == NULL)
@@ -749,6 +768,42 @@ ovs_buffer_unref (OvsBuffer *buffer)
     return;
 
   retire_buffer (buffer);
+}
+
+OvsBuffer *
+ovs_spares_alloc (OvsSpares *spares, OvsPool *pool, gsize size)
+{
+  guint size_class = get_size_class (size);
+  OvsBuffer **place = &spares->buffers[size_class % G_N_ELEMENTS (spares->buffers)], *buffer = *place;
+
+  /* Where a test counts allocations, all of them are the pool's. */
+  if (buffer == NULL || buffer->size_class != size_class || __atomic_load_n (&pool->fail_after, __ATOMIC_RELAXED) >= 0)
+    return ovs_pool_alloc (pool, size);
+  *place = NULL;
+  return set_up_buffer (buffer, size);
+}
+
+void
+ovs_spares_unref (OvsSpares *spares, OvsBuffer *buffer)
+{
+  OvsBuffer **place = &spares->buffers[buffer->size_class % G_N_ELEMENTS (spares->buffers)], *before = *place;
+
+  if (buffer->capacity > SHARED_MAX || buffer->origin != OVS_BUFFER_POOL || buffer->ready != NULL || g_atomic_int_get (&buffer->refs) != 1)
+    {
+      ovs_buffer_unref (buffer);
+      return;
+    }
+  ASAN_POISON_MEMORY_REGION (buffer->data, buffer->capacity);
+  *place = buffer;
+  if (before != NULL)
+    ovs_buffer_unref (before);
+}
+
+void
+ovs_spares_clear (OvsSpares *spares)
+{
+  for (guint i = 0; i < G_N_ELEMENTS (spares->buffers); i++)
+    g_clear_pointer (&spares->buffers[i], ovs_buffer_unref);
 }
 
 gboolean

@@ -85,6 +85,18 @@ ovs_buffer_ref (OvsBuffer *buffer)
 
 void ovs_buffer_unref (OvsBuffer *buffer);
 
+/* A few small buffers at hand, for whoever has a lock of its own: one that was let go of and is wanted again a moment later then needs not
+ * that of the pool. They count as handed out. */
+typedef struct
+{
+  OvsBuffer *buffers[8]; /* (owned) (nullable) each */
+} OvsSpares;
+
+/* As ovs_pool_alloc() and ovs_buffer_unref(). */
+OvsBuffer *ovs_spares_alloc (OvsSpares *spares, OvsPool *pool, gsize size);
+void ovs_spares_unref (OvsSpares *spares, OvsBuffer *buffer);
+void ovs_spares_clear (OvsSpares *spares);
+
 /* Between these two, which nest, the thread holds a lock that deleters must not meet: adopted buffers that it drops are
  * destroyed by the last ovs_buffers_let_go(). */
 #define OVS_THREAD_LOCAL __thread __attribute__ ((tls_model ("initial-exec"), visibility ("hidden")))

@@ -108,6 +108,9 @@ ovs_attr_count_sets (OvsAttr *attr, guint64 ordinal)
 {
   guint low = 0, high = attr->sets->len;
 
+  /* Most ask about all there are. */
+  if (high == 0 || ((OvsWriteSet *) attr->sets->pdata[high - 1])->ordinal <= ordinal)
+    return high;
   while (low < high)
     {
       guint middle = low + (high - low) / 2;

@@ -94,6 +94,7 @@ ovs_fold_plan_compaction (OvsFold *fold, OvsFoldAttr *attr, OvsFoldColumn *colum
     compaction->more[i - compaction->n_base] = ovs_layout_get_prim (layout, compaction->rows[i]);
 
   column->compaction = compaction;
+  fold->finishes = TRUE;
   fold->work += (gsize) n * column->column->row_size;
 }
 

@@ -72,6 +72,7 @@ struct _OvsFold
   guint64 pins[OVS_FOLD_MAX_PINS];
   OvsFoldAttr *attrs;
   gsize work;
+  gboolean finishes; /* something is left to do after the slices: arrays, compactions */
   guint n_columns;
   GArray *structure; /* (owned) (nullable) OvsStructureChange */
   GPtrArray *retired; /* (owned) (nullable) OvsLayout */

@@ -33,6 +33,7 @@ ovs_fold_begin (OvsFold *fold, const OvsFoldContext *context)
     fold->pins[i] = context->pins[i];
   fold->context.pins = fold->pins;
   fold->attrs = NULL;
+  fold->finishes = FALSE;
   fold->work = 0;
   fold->n_columns = 0;
   fold->structure = NULL;
@@ -237,6 +238,7 @@ plan_version (OvsFold *fold, OvsFoldColumn *column, gint previous, guint s)
       gboolean in_place = !covered && previous < 0 && base != NULL && may_fold_arrays_in_place (base, column->keep_base);
 
       make_version (fold, target, step, NULL);
+      fold->finishes = TRUE;
       return ovs_fold_plan_array (fold, column, in_place, s);
     }
   if (covered)
@@ -493,6 +495,8 @@ slice_boundary (guint32 n_rows, guint slice, guint n_slices)
 void
 ovs_fold_run (OvsFold *fold, guint slice, guint n_slices)
 {
+  if (fold->work == 0)
+    return;
   for (OvsFoldAttr *attr = fold->attrs; attr != NULL; attr = attr->next)
     for (OvsFoldColumn *column = attr->columns; column != NULL; column = column->next)
       {
@@ -508,6 +512,8 @@ ovs_fold_run (OvsFold *fold, guint slice, guint n_slices)
 void
 ovs_fold_finish (OvsFold *fold)
 {
+  if (!fold->finishes)
+    return;
   for (OvsFoldAttr *attr = fold->attrs; attr != NULL; attr = attr->next)
     for (OvsFoldColumn *column = attr->columns; column != NULL; column = column->next)
       {
@@ -560,19 +566,27 @@ note_change (const OvsFoldColumn *fold_column, const OvsFoldStep *step)
 }
 
 static void
-remove_version (OvsColumn *column, guint i)
+drop_version (const OvsFold *fold, OvsColumn *column, OvsVersion *version)
 {
-  GPtrArray *versions = column->versions;
-  OvsVersion *version = versions->pdata[i];
-
-  versions->len--;
-  memmove (versions->pdata + i, versions->pdata + i + 1, (versions->len - i) * sizeof *versions->pdata);
+  if (g_atomic_int_get (&version->refs) == 1 && version->values != NULL && fold->context.spares != NULL)
+    ovs_spares_unref (fold->context.spares, g_steal_pointer (&version->values));
   if (!ovs_version_retire (version))
     return;
   if (column->spare_version == NULL && version->layout == column->layout)
     column->spare_version = version;
   else
     ovs_version_free_retired (version);
+}
+
+static void
+remove_version (const OvsFold *fold, OvsColumn *column, guint i)
+{
+  GPtrArray *versions = column->versions;
+  OvsVersion *version = versions->pdata[i];
+
+  versions->len--;
+  memmove (versions->pdata + i, versions->pdata + i + 1, (versions->len - i) * sizeof *versions->pdata);
+  drop_version (fold, column, version);
 }
 
 /* Drops the versions that neither history nor a pin keeps, and tells the column's frontier. */
@@ -597,12 +611,38 @@ trim_history (const OvsFold *fold, OvsColumn *column, guint n_new)
       for (guint p = 0; p < fold->context.n_pins; p++)
         by_pin = by_pin || (version->ordinal <= fold->context.pins[p] && fold->context.pins[p] < version->until);
       if (!by_pin)
-        remove_version (column, i - 1);
+        remove_version (fold, column, i - 1);
     }
 }
 
+/* What a step made, for the column to keep. */
+static OvsVersion *
+take_version (OvsFoldColumn *column, guint i)
+{
+  OvsFoldStep *step = &column->steps[i];
+
+  if (step->lent)
+    column->steps[step->from_step].set->parts[step->from_part - 1].values = NULL;
+  return g_steal_pointer (&step->version);
+}
+
+/* The usual seal: one version takes the place of another. */
 static void
-publish_column (OvsFold *fold, OvsFoldAttr *fold_attr, OvsFoldColumn *fold_column)
+replace_version (const OvsFold *fold, OvsFoldColumn *fold_column)
+{
+  OvsColumn *column = fold_column->column;
+  OvsVersion *before = column->versions->pdata[0];
+  guint64 ordinal = fold_column->steps[0].ordinal;
+
+  before->until = ordinal;
+  column->versions->pdata[0] = take_version (fold_column, 0);
+  if (before->ordinal >= column->frontier)
+    column->frontier = MAX (column->frontier, ordinal);
+  drop_version (fold, column, before);
+}
+
+static void
+publish_versions (const OvsFold *fold, OvsFoldColumn *fold_column)
 {
   OvsColumn *column = fold_column->column;
   OvsVersion *current = ovs_column_get_current (column);
@@ -636,14 +676,22 @@ publish_column (OvsFold *fold, OvsFoldAttr *fold_attr, OvsFoldColumn *fold_colum
         continue;
       if (i + 1 < fold_column->n_steps)
         step->version->until = fold_column->steps[i + 1].ordinal;
-      if (step->lent)
-        fold_column->steps[step->from_step].set->parts[step->from_part - 1].values = NULL;
-      g_ptr_array_add (column->versions, g_steal_pointer (&step->version));
+      g_ptr_array_add (column->versions, take_version (fold_column, i));
       n_new++;
     }
   trim_history (fold, column, n_new);
   column->frontier = MAX (column->frontier, oldest);
+}
 
+static void
+publish_column (OvsFold *fold, OvsFoldAttr *fold_attr, OvsFoldColumn *fold_column)
+{
+  OvsColumn *column = fold_column->column;
+
+  if (column->versions->len == 1 && fold_column->n_steps == 1 && fold->context.history_depth == 1 && fold->context.n_pins == 0)
+    replace_version (fold, fold_column);
+  else
+    publish_versions (fold, fold_column);
   for (guint i = 0; i < fold_column->n_steps; i++)
     if (fold_column->steps[i].set != NULL)
       note_change (fold_column, &fold_column->steps[i]);
@@ -717,7 +765,8 @@ ovs_fold_publish (OvsFold *fold)
       trim_changes (fold, attr);
       if (fold_attr->changes != NULL)
         trim_generations (attr);
-      ovs_deletes_retire (attr->deletes, fold_attr->ordinal);
+      if (attr->deletes->len > 0)
+        ovs_deletes_retire (attr->deletes, fold_attr->ordinal);
       for (guint i = 0; i < fold_attr->n_sets; i++)
         bytes += ((OvsWriteSet *) attr->sets->pdata[i])->bytes;
       ovs_attr_remove_sets (attr, fold_attr->n_sets);

@@ -25,6 +25,7 @@ typedef struct _OvsFold OvsFold;
 typedef struct
 {
   OvsPool *pool;
+  OvsSpares *spares;    /* (nullable) */
   guint history_depth;
   gsize change_budget;  /* 0: a share of the columns */
   const GPtrArray *holds; /* OvsChangeHold, those that are there when the fold is published */

@@ -49,7 +49,6 @@ all_live (const OvsColumn *column, const OvsBinding *binding, guint32 count)
 static OvsColumn *
 find_only_column (OvsBooking *booking)
 {
-  OvsBinding **binding = &booking->binding;
   OvsAttr *attr = booking->attr;
   guint32 count = booking->rows.count;
   OvsColumn *column;
@@ -57,10 +56,15 @@ find_only_column (OvsBooking *booking)
   if (attr == NULL || attr->columns->len != 1 || booking->write->ordinal < ovs_stage_get_structure_max (booking->stage, attr))
     return NULL;
   column = attr->columns->pdata[0];
-  *binding = ovs_stage_bind (booking->stage, booking->query, column->layout);
-  if (*binding != NULL && all_live (column, *binding, count))
+  booking->binding = booking->alone ? ovs_query_get_binding (booking->query, column->layout) : NULL;
+  booking->is_lent = booking->binding != NULL;
+  if (!booking->is_lent)
+    booking->binding = ovs_stage_bind (booking->stage, booking->query, column->layout);
+  if (booking->binding != NULL && all_live (column, booking->binding, count))
     return column;
-  g_clear_pointer (binding, ovs_binding_unref);
+  if (booking->binding != NULL && !booking->is_lent)
+    ovs_binding_unref (booking->binding);
+  booking->binding = NULL;
   return NULL;
 }
 

@@ -50,7 +50,7 @@ get_row_bytes (const OvsBooking *booking)
 static gboolean
 prepare_buffer (OvsBooking *booking, gsize bytes, GError **error)
 {
-  OvsBuffer *buffer = ovs_pool_alloc (booking->stage->pool, bytes);
+  OvsBuffer *buffer = ovs_spares_alloc (&booking->stage->spares, booking->stage->pool, bytes);
 
   if (buffer == NULL)
     return out_of_memory (error, bytes);

@@ -20,6 +20,7 @@ ovs_booking_begin (OvsBooking *booking, OvsWrite *write, OvsQuery *query, const 
   booking->attr = NULL;
   booking->only = NULL;
   booking->binding = NULL;
+  booking->alone = booking->is_lent = FALSE;
   booking->state = NULL;
   booking->above = NULL;
   booking->more = NULL;
@@ -33,7 +34,8 @@ void
 ovs_booking_clear (OvsBooking *booking)
 {
   ovs_booking_drop_buffers (booking);
-  g_clear_pointer (&booking->binding, ovs_binding_unref);
+  if (booking->binding != NULL && !booking->is_lent)
+    ovs_binding_unref (booking->binding);
   g_clear_pointer (&booking->rows.arrays, ovs_arrays_unref);
   g_free (booking->state);
   g_free (booking->above);
@@ -73,6 +75,7 @@ ovs_bookings_book (OvsBooking *bookings, gsize n, gsize n_entries, OvsWrite *wri
   for (gsize i = 0; i < n; i++)
     if (!ovs_booking_check_floor (&bookings[i], error))
       return ovs_fail_entry (error, bookings[i].entry, n_entries);
+  bookings[0].alone = n == 1;
   for (gsize i = 0; i < n; i++)
     {
       ovs_booking_find_targets (&bookings[i]);

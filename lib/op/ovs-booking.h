@@ -37,7 +37,9 @@ typedef struct
 
   OvsAttr *attr; /* (nullable) */
   OvsColumn *only;     /* (nullable) the column that carries every target, at ... */
-  OvsBinding *binding; /* (owned) (nullable) ... these rows */
+  OvsBinding *binding; /* (nullable) ... these rows, owned unless the query lends them */
+  gboolean alone;      /* nobody else of the same write binds the query */
+  gboolean is_lent;
   guint16 *state; /* (owned) (nullable) of each element: 1 + column that carries it as of the ordinal, 0 for none */
   guint8 *above;  /* (owned) (nullable) of each element: something is staged on it at a higher ordinal */
 

@@ -8,6 +8,9 @@
 #include "op/ovs-read-group.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+#include "base/ovs-block.h"
 
 struct _OvsBuiltin
 {
@@ -202,7 +205,8 @@ ovs_builtin_new_group (OvsBuiltin *builtin, OvstagePathList *list, guint64 as_of
 
   if (places->prim_count == 0)
     return NULL;
-  group = g_new0 (OvstageReadGroup, 1);
+  group = ovs_block_alloc (sizeof *group);
+  memset (group, 0, sizeof *group);
   group->refs = 1;
   group->attribute = builtin->attribute;
   group->dtype = schema.dtype;

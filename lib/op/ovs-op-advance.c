@@ -12,6 +12,8 @@
 
 #include "base/ovs-debug.h"
 
+#define KEEP_SPARES 64
+
 void
 ovs_advance_clear (OvsAdvance *advance)
 {
@@ -116,7 +118,7 @@ plan (OvsAdvance *advance, GError **error)
 {
   OvsStage *stage = advance->op.stage;
   guint64 pins[2];
-  OvsFoldContext context = { stage->pool, stage->config.history_depth, stage->config.change_budget, stage->change_holds, pins, 0, 0, stage->prim_deletes };
+  OvsFoldContext context = { stage->pool, &stage->spares, stage->config.history_depth, stage->config.change_budget, stage->change_holds, pins, 0, 0, stage->prim_deletes };
 
   if (stage->dirty->len == 0)
     return TRUE;
@@ -222,6 +224,9 @@ publish (OvsAdvance *advance)
   if (structure != NULL || (after > before && stage->structure_log->len > 0))
     ovs_stage_keep_structure (stage, structure, after);
   advance->touched = advance->fold != NULL && ovs_fold_get_n_columns (advance->fold) > 0;
+  /* What is not wanted again for so long goes back to the pool, and from there to the system. */
+  if (advance->touched && stage->n_seals++ % KEEP_SPARES == KEEP_SPARES - 1)
+    ovs_spares_clear (&stage->spares);
   drop_fold (advance);
   if (after == before || !advance->wanted)
     return FALSE;

@@ -87,6 +87,7 @@ struct _OvsOp
   guint64 id;         /* also the submission number; 0: refused */
   OvsStage *stage;    /* (nullable) owned if holds_stage; NULL once it is done without that */
   gboolean holds_stage;
+  guint32 size;       /* of the whole struct */
   GError *error;      /* (owned) (nullable) set before done */
 
   /* Protected by the stage lock. */
@@ -161,6 +162,8 @@ struct _OvsStage
   OvsStageConfig config;
   OvsPathDict *dict;   /* (owned) */
   OvsPool *pool;       /* (owned) */
+  OvsSpares spares;    /* protected by lock, as is */
+  guint n_seals;       /* how many until these are given back */
   OvsWorkers *workers; /* (owned) */
   guint32 reserved[OVS_N_RESERVED]; /* tokens of built-in attributes */
 
@@ -320,7 +323,12 @@ gboolean ovs_ordinal_meets (const OvsOrdinal *ordinal, const OvsAdvance *advance
 /* Stage lock held. */
 void ovs_stage_recompute_closing (OvsStage *stage);
 guint64 ovs_stage_find_oldest_preserved (OvsStage *stage);
-OvsAttr *ovs_stage_get_attr (OvsStage *stage, guint32 token); /* (nullable) */
+static inline OvsAttr * /* (nullable) */
+ovs_stage_get_attr (const OvsStage *stage, guint32 token)
+{
+  return token < stage->attrs->len ? stage->attrs->pdata[token] : NULL;
+}
+
 OvsAttr *ovs_stage_ensure_attr (OvsStage *stage, guint32 token);
 OvsLayout *ovs_stage_ensure_layout (OvsStage *stage, OvstagePathList *list); /* lent */
 void ovs_stage_set_dirty (OvsStage *stage, OvsAttr *attr);
@@ -328,6 +336,15 @@ void ovs_stage_set_dirty (OvsStage *stage, OvsAttr *attr);
 OvsPeek *ovs_stage_peek (OvsStage *stage, OvsAttr *attr, guint64 ordinal, GError **error);
 /* A new reference; NULL without memory. */
 OvsBinding *ovs_stage_bind (OvsStage *stage, OvsQuery *query, OvsLayout *layout);
+/* The rows that the query was bound to last, if they are of @layout: lent until it is bound again. */
+static inline OvsBinding *
+ovs_query_get_binding (const OvsQuery *query, const OvsLayout *layout)
+{
+  OvsBinding *binding = query->binding;
+
+  return binding != NULL && binding->layout == layout && ovs_binding_is_fresh (binding) ? binding : NULL;
+}
+
 /* Refused: no memory for another operation in the queue. */
 gboolean ovs_stage_check_queue (OvsStage *stage, GError **error);
 gboolean ovs_stage_check_open (OvsStage *stage, GError **error);

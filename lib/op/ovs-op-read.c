@@ -84,15 +84,6 @@ take_builtins (OvsRead *read, GError **error)
   return TRUE;
 }
 
-/* The last rows that the query was bound to, if they are of @layout: lent until it is bound again. */
-static OvsBinding *
-get_last_binding (const OvsRead *read, const OvsLayout *layout)
-{
-  OvsBinding *binding = read->query != NULL ? read->query->binding : NULL;
-
-  return binding != NULL && binding->layout == layout && ovs_binding_is_fresh (binding) ? binding : NULL;
-}
-
 /* Stage lock held. The versions of one attribute as of its share of the ordinal. */
 static gboolean
 take_attribute (OvsRead *read, guint32 token, GError **error)
@@ -116,7 +107,7 @@ take_attribute (OvsRead *read, guint32 token, GError **error)
                          ovs_stage_name (stage, token), ordinal, ovs_attr_get_frontier (attr));
       if (version == NULL || version->n_live == 0)
         continue;
-      lent = get_last_binding (read, version->layout);
+      lent = read->query != NULL ? ovs_query_get_binding (read->query, version->layout) : NULL;
       taken.binding = lent != NULL ? lent : ovs_read_bind (read, version->layout, error);
       if (taken.binding == NULL)
         return FALSE;

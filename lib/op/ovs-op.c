@@ -6,6 +6,8 @@
 
 #include "op/ovs-read.h"
 
+#include "base/ovs-block.h"
+
 #include <string.h>
 
 typedef struct
@@ -17,10 +19,11 @@ typedef struct
 gpointer
 ovs_op_new (OvsStage *stage, OvsOpKind kind, gsize size)
 {
-  OvsOp *op = g_malloc (size); /* calloc() goes past malloc's fast bins */
+  OvsOp *op = ovs_block_alloc (size);
 
   memset (op, 0, size);
   op->refs = 1;
+  op->size = (guint32) size;
   op->kind = kind;
   op->stage = stage;
   op->holds_stage = kind != OVS_OP_WRITE && kind != OVS_OP_ADVANCE && kind != OVS_OP_READ;
@@ -97,7 +100,7 @@ ovs_op_unref (OvsOp *op)
     g_error_free (op->error);
   if (op->holds_stage)
     ovs_stage_unref (op->stage);
-  g_free (op);
+  ovs_block_free (op, op->size);
 }
 
 OvsOpKind
@@ -172,17 +175,13 @@ ovs_op_end (OvsOp *op)
   g_slist_free_full (watches, g_free);
 }
 
-OvsWaitResult
-ovs_op_wait (OvsOp *op, gint64 timeout, const gint *interrupted)
+static __attribute__ ((noinline)) OvsWaitResult
+wait_until_done (OvsOp *op, gint64 timeout, const gint *interrupted)
 {
   OvsStage *stage = op->stage;
   OvsWaitResult result = OVS_WAIT_DONE;
   gint64 deadline = 0;
 
-  if (ovs_op_is_done (op))
-    return OVS_WAIT_DONE;
-  if (timeout == 0)
-    return OVS_WAIT_TIMEOUT;
   if (ovs_workers_is_worker_thread ())
     return OVS_WAIT_REFUSED;
   if (timeout > 0)
@@ -209,6 +208,14 @@ ovs_op_wait (OvsOp *op, gint64 timeout, const gint *interrupted)
   stage->n_waiters--;
   ovs_mutex_unlock (&stage->wait_lock);
   return result;
+}
+
+OvsWaitResult
+ovs_op_wait (OvsOp *op, gint64 timeout, const gint *interrupted)
+{
+  if (g_atomic_int_get (&op->done))
+    return OVS_WAIT_DONE;
+  return timeout != 0 ? wait_until_done (op, timeout, interrupted) : OVS_WAIT_TIMEOUT;
 }
 
 void

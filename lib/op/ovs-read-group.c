@@ -6,6 +6,7 @@
 
 #include "op/ovs-read-group.h"
 
+#include "base/ovs-block.h"
 #include "tensor/ovs-array.h"
 
 #include "query/ovs-binding.h"
@@ -30,7 +31,7 @@ ovs_read_group_unref (OvstageReadGroup *group)
   g_clear_pointer ((OvsPlaces **) &group->places, ovs_places_unref);
   g_clear_pointer ((OvsVersion **) &group->version, ovs_version_unref);
   ovs_path_list_unref (group->list);
-  g_free (group);
+  ovs_block_free (group, sizeof *group);
 }
 
 /* The tensor holds the bytes, not the group: it may outlive it. */

@@ -111,6 +111,7 @@ ovs_stage_unref (OvsStage *stage)
   g_clear_pointer (&stage->children, ovs_children_free);
   ovs_floors_clear (&stage->closing);
   ovs_floors_clear (&stage->sealed);
+  ovs_spares_clear (&stage->spares);
   ovs_pool_unref (stage->pool);
   ovs_path_dict_unref (stage->dict);
   ovs_cond_clear (&stage->wait_cond);
@@ -267,6 +268,7 @@ ovs_stage_trim (OvsStage *stage)
 {
   ovs_stage_lock (stage);
   ovs_binding_table_trim (stage->bindings);
+  ovs_spares_clear (&stage->spares);
   ovs_stage_unlock (stage);
   ovs_pool_trim (stage->pool);
 }
@@ -287,12 +289,6 @@ ovs_stage_recompute_closing (OvsStage *stage)
           ovs_floors_raise (&stage->closing, advance->scope, advance->attributes, advance->n_attributes, advance->ordinal);
         }
     }
-}
-
-OvsAttr *
-ovs_stage_get_attr (OvsStage *stage, guint32 token)
-{
-  return token < stage->attrs->len ? stage->attrs->pdata[token] : NULL;
 }
 
 /* Most are made in the order of their tokens. */
@@ -389,9 +385,9 @@ ovs_stage_drop_hold (OvsStage *stage, OvsChangeHold *hold)
 OvsBinding *
 ovs_stage_bind (OvsStage *stage, OvsQuery *query, OvsLayout *layout)
 {
-  OvsBinding *binding = query->binding;
+  OvsBinding *binding = ovs_query_get_binding (query, layout);
 
-  if (binding != NULL && binding->layout == layout && ovs_binding_is_fresh (binding))
+  if (binding != NULL)
     return ovs_binding_ref (binding);
   binding = ovs_binding_table_get (stage->bindings, query->list, layout);
   if (binding == NULL)

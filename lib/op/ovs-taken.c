@@ -6,6 +6,8 @@
 
 #include "op/ovs-taken.h"
 
+#include "base/ovs-block.h"
+
 /* Rows that changed. */
 typedef struct
 {
@@ -218,7 +220,7 @@ ovs_taken_new_group (OvsTaken *taken, OvstagePathList *list, guint64 as_of)
         }
     }
 
-  group = g_new (OvstageReadGroup, 1);
+  group = ovs_block_alloc (sizeof *group);
   group->refs = 1;
   group->attribute = taken->attribute;
   group->dtype = version != NULL ? version->schema.dtype : (OvstageDataType){ 0 };

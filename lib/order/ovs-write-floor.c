@@ -43,24 +43,20 @@ ovs_floors_copy (OvsFloors *floors, const OvsFloors *from)
 }
 
 guint64
-ovs_floors_get (const OvsFloors *floors, guint32 attribute)
+ovs_floors_get_own (const OvsFloors *floors, guint32 attribute)
 {
-  const guint64 *own = NULL;
+  const guint64 *own = g_hash_table_lookup (floors->own, GUINT_TO_POINTER (attribute));
 
-  if (G_UNLIKELY (floors->own != NULL))
-    own = g_hash_table_lookup (floors->own, GUINT_TO_POINTER (attribute));
   return own != NULL ? *own : floors->shared;
 }
 
 guint64
-ovs_floors_get_global (const OvsFloors *floors)
+ovs_floors_get_lowest (const OvsFloors *floors)
 {
   guint64 lowest = floors->shared;
   GHashTableIter iter;
   gpointer value;
 
-  if (G_LIKELY (floors->own == NULL))
-    return lowest;
   g_hash_table_iter_init (&iter, floors->own);
   while (g_hash_table_iter_next (&iter, NULL, &value))
     lowest = MIN (lowest, *(guint64 *) value);
@@ -128,14 +124,8 @@ raise_all (OvsFloors *floors, const guint32 *spared, gsize n_spared, guint64 ord
 }
 
 void
-ovs_floors_raise (OvsFloors *floors, OvstageScope scope, const guint32 *attributes, gsize n_attributes, guint64 ordinal)
+ovs_floors_raise_scoped (OvsFloors *floors, OvstageScope scope, const guint32 *attributes, gsize n_attributes, guint64 ordinal)
 {
-  /* The usual advance, in a stage that knows no other. */
-  if (G_LIKELY (scope == OVSTAGE_SCOPE_ALL && floors->own == NULL))
-    {
-      floors->shared = MAX (floors->shared, ordinal);
-      return;
-    }
   switch (scope)
     {
     case OVSTAGE_SCOPE_INCLUDE:

@@ -22,11 +22,34 @@ void ovs_floors_init (OvsFloors *floors);
 void ovs_floors_clear (OvsFloors *floors);
 void ovs_floors_copy (OvsFloors *floors, const OvsFloors *from);
 
-guint64 ovs_floors_get (const OvsFloors *floors, guint32 attribute);
+/* private: where some have floors of their own, or get them */
+guint64 ovs_floors_get_own (const OvsFloors *floors, guint32 attribute);
+guint64 ovs_floors_get_lowest (const OvsFloors *floors);
+void ovs_floors_raise_scoped (OvsFloors *floors, OvstageScope scope, const guint32 *attributes, gsize n_attributes, guint64 ordinal);
+
+static inline guint64
+ovs_floors_get (const OvsFloors *floors, guint32 attribute)
+{
+  return G_LIKELY (floors->own == NULL) ? floors->shared : ovs_floors_get_own (floors, attribute);
+}
+
 /* The lowest of all: never falls. */
-guint64 ovs_floors_get_global (const OvsFloors *floors);
+static inline guint64
+ovs_floors_get_global (const OvsFloors *floors)
+{
+  return G_LIKELY (floors->own == NULL) ? floors->shared : ovs_floors_get_lowest (floors);
+}
+
 /* Here and below, @attributes ascend; one may stand there twice. */
-void ovs_floors_raise (OvsFloors *floors, OvstageScope scope, const guint32 *attributes, gsize n_attributes, guint64 ordinal);
+static inline void
+ovs_floors_raise (OvsFloors *floors, OvstageScope scope, const guint32 *attributes, gsize n_attributes, guint64 ordinal)
+{
+  /* The usual advance, in a stage that knows no other. */
+  if (G_LIKELY (scope == OVSTAGE_SCOPE_ALL && floors->own == NULL))
+    floors->shared = MAX (floors->shared, ordinal);
+  else
+    ovs_floors_raise_scoped (floors, scope, attributes, n_attributes, ordinal);
+}
 
 /* Whether an advance of this scope moves @attribute, or attributes at large. */
 gboolean ovs_scope_covers (OvstageScope scope, const guint32 *attributes, gsize n_attributes, guint32 attribute);

@@ -302,6 +302,14 @@ check_alike (const OvstageWriteData *payload, GError **error)
   return TRUE;
 }
 
+/* Compact, of whole bytes, and there: nothing about it can be wrong. */
+static gboolean
+is_usual (const OvstageTensor *tensor)
+{
+  return tensor != NULL && tensor->n_elements >= 0 && tensor->compact && tensor->dtype.bits != 0 && tensor->dtype.bits % 8 == 0 &&
+         tensor->dtype.lanes != 0 && (tensor->data != NULL || tensor->n_elements == 0);
+}
+
 /* Goes once through tensors that are as most are: alike, compact, of whole bytes and there. Where they lead is kept, since they may
  * take more memory than their elements. FALSE: a closer look is needed. */
 static gboolean
@@ -314,7 +322,7 @@ look_at_rows (OvstageWriteData *payload)
 
   if (g_atomic_pointer_get (&payload->sources) != NULL)
     return TRUE;
-  if (first == NULL || first->dtype.bits == 0 || first->dtype.bits % 8 != 0 || first->dtype.lanes == 0)
+  if (first == NULL || !is_usual (first))
     return FALSE;
   element = ovs_dtype_row_bits (first->dtype) / 8;
   sources = g_malloc (sizeof *sources + sizeof *sources->rows * n);
@@ -372,6 +380,8 @@ ovs_payload_check_form (const OvstageWriteData *payload, GError **error)
         *error = g_error_copy (payload->fault);
       return FALSE;
     }
+  if (payload->kind == OVS_PAYLOAD_FIXED && is_usual (payload->tensor))
+    return check_selection (payload, error);
   if (payload->kind == OVS_PAYLOAD_ROWS && look_at_rows ((OvstageWriteData *) payload))
     return check_selection (payload, error);
   if (!check_tensors (payload, error) || !check_selection (payload, error))

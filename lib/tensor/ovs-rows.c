@@ -27,7 +27,11 @@ ovs_rows_plan (const OvstageTensor *tensor, gboolean whole, OvsRows *rows)
   rows->n_rows = tensor->ndim > 0 && !whole ? tensor->shape[0] : 1;
   row_stride = row_bits;
 
-  if (row_bits > 0 && rows->n_rows > 0)
+  if (tensor->compact)
+    {
+      run = row_bits;
+    }
+  else if (row_bits > 0 && rows->n_rows > 0)
     {
       if (rows->n_rows > 1)
         row_stride = tensor->strides[0] * element_bits;

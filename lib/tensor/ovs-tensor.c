@@ -6,6 +6,8 @@
 
 #include "tensor/ovs-tensor.h"
 
+#include "base/ovs-block.h"
+
 #include <string.h>
 
 /* So few elements, of whatever type, that no size overflows. */
@@ -16,8 +18,7 @@
 static void
 look_at_shape (OvstageTensor *tensor, gsize n_dims, const gint64 *strides)
 {
-  /* Unsigned: the extents are not checked yet and may overflow. */
-  guint64 step = 1;
+  guint64 step = 1; /* unsigned: the extents are not checked yet and may overflow */
   gboolean few = TRUE, empty = FALSE;
   gint64 n = 1;
 
@@ -43,7 +44,7 @@ ovs_tensor_new (OvstageDataType dtype, gint32 device_type, gint32 device_id, gin
   OvstageTensor *tensor;
   gsize n_dims = (shape != NULL && ndim > 0 && ndim <= OVS_MAX_DIMS) ? (gsize) ndim : 0;
 
-  tensor = g_malloc (sizeof *tensor + 2 * n_dims * sizeof (gint64));
+  tensor = ovs_block_alloc (sizeof *tensor + 2 * n_dims * sizeof (gint64));
   tensor->refs = 1;
   tensor->dtype = dtype;
   tensor->device_type = device_type;
@@ -84,7 +85,7 @@ ovs_tensor_unref (OvstageTensor *tensor)
 
   if (tensor->destroy != NULL)
     tensor->destroy (tensor->owner);
-  g_free (tensor);
+  ovs_block_free (tensor, sizeof *tensor + (tensor->shape != NULL ? 2 * (gsize) tensor->ndim * sizeof (gint64) : 0));
 }
 
 gboolean
