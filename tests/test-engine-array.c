@@ -68,6 +68,52 @@ test_rows (void)
   scene_clear (&scene);
 }
 
+static OvstageTensor *
+view_new (float *data, gint64 n)
+{
+  return tensor_full (float32, 1, &n, NULL, n > 0 ? data : NULL);
+}
+
+/* Some of one array and some not, some without elements, and one whose elements lie apart: all of them where they belong. The same payload
+ * is written in order, by a map and by a mask. */
+static void
+test_rows_of_views (void)
+{
+  float data[] = { 1, 2, 3, 4, 5, 6, 7, 8, 9 };
+  gint64 two = 2, apart = 3;
+  OvstageTensor *rows[] = {
+    view_new (data, 0), view_new (data, 2), view_new (data + 2, 1), view_new (data, 0), view_new (data + 3, 2), view_new (data + 7, 2),
+    view_new (data + 1, 1),
+  };
+  Scene scene;
+
+  scene_init (&scene, 7);
+  for (guint i = 0; i < 2; i++)
+    {
+      OvstageWriteData *payload = ovs_payload_new_rows (rows, G_N_ELEMENTS (rows), FALSE);
+      guint64 ordinal = 3 * i + 1;
+
+      for (guint again = 0; again < 2; again++)
+        assert_ok (ovs_stage_write (scene.stage, scene.query, scene.a, ordinal, payload, OVSTAGE_PRIM_MODE_UPSERT, NULL));
+      seal_or_fail (&scene, ordinal);
+      assert_values (&scene, scene.query, scene.a, ordinal, i == 0 ? ". 1,2 3 . 4,5 8,9 2" : ". 1,2 3 1,4 4,5 8,9 2");
+      assert_ok (write_payload (&scene, scene.query, scene.a, ordinal + 1, with_map (ovs_payload_ref (payload), "1201655")));
+      seal_or_fail (&scene, ordinal + 1);
+      assert_values (&scene, scene.query, scene.a, ordinal + 1, "1,2 3 . 1,2 2 8,9 8,9");
+      ovs_payload_set_index_map (payload, NULL, 0);
+      assert_ok (write_payload (&scene, scene.query, scene.a, ordinal + 2, with_mask (payload, "0000100")));
+      seal_or_fail (&scene, ordinal + 2);
+      assert_values (&scene, scene.query, scene.a, ordinal + 2, "1,2 3 . 1,2 4,5 8,9 8,9");
+
+      /* Once more with one that is not compact. */
+      ovs_tensor_unref (rows[3]);
+      rows[3] = tensor_full (float32, 1, &two, &apart, data);
+    }
+  for (guint i = 0; i < G_N_ELEMENTS (rows); i++)
+    ovs_tensor_unref (rows[i]);
+  scene_clear (&scene);
+}
+
 static void
 test_one_tensor_is_one_row (void)
 {
@@ -1456,6 +1502,7 @@ main (int argc, char **argv)
 {
   g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/engine-array/rows", test_rows);
+  g_test_add_func ("/engine-array/rows-of-views", test_rows_of_views);
   g_test_add_func ("/engine-array/one-tensor-is-one-row", test_one_tensor_is_one_row);
   g_test_add_func ("/engine-array/packed", test_packed);
   g_test_add_func ("/engine-array/packed-mask", test_packed_mask);

@@ -690,6 +690,43 @@ interrupt_thread (gpointer user_data)
 
 /* Cancelling a wait ends the wait. */
 static void
+never_cb (OvsOp *op, gpointer user_data)
+{
+  g_assert_not_reached ();
+}
+
+/* What is done can be asked when its stage is gone. */
+static void
+test_outlives_stage (void)
+{
+  OvsOp *ops[3];
+  Scene scene;
+
+  scene_init (&scene, 2);
+  ops[0] = write_payload (&scene, scene.query, scene.a, 1, payload_text ("1 2"));
+  ops[1] = advance (&scene, 1);
+  ops[2] = read_at (&scene, scene.query, &scene.b, 1, 1);
+  for (guint i = 0; i < G_N_ELEMENTS (ops); i++)
+    g_assert_cmpint (ovs_op_wait (ops[i], OVSTAGE_TIMEOUT_INFINITE, NULL), ==, OVS_WAIT_DONE);
+  scene_clear (&scene);
+
+  for (guint i = 0; i < G_N_ELEMENTS (ops); i++)
+    {
+      OvsOp *op = ops[i];
+
+      g_assert_true (ovs_op_is_done (op));
+      g_assert_null (ovs_op_get_error (op));
+      g_assert_cmpint (ovs_op_wait (op, 0, NULL), ==, OVS_WAIT_DONE);
+      g_assert_cmpuint (ovs_op_get_lowest_pending (op), ==, 0);
+      g_assert_false (ovs_op_cancel (op));
+      g_assert_false (ovs_op_add_watch (op, never_cb, NULL));
+      g_assert_false (ovs_op_remove_watch (op, never_cb, NULL));
+      ovs_op_wake (op);
+      ovs_op_unref (op);
+    }
+}
+
+static void
 test_wait_interrupted (void)
 {
   Scene scene;
@@ -1672,6 +1709,7 @@ main (int argc, char *argv[])
   g_test_add_func ("/engine-ops/ids", test_ids);
   g_test_add_func ("/engine-ops/inline", test_inline);
   g_test_add_func ("/engine-ops/wait/timeouts", test_wait);
+  g_test_add_func ("/engine-ops/wait/outlives-stage", test_outlives_stage);
   g_test_add_func ("/engine-ops/wait/interrupted", test_wait_interrupted);
   g_test_add_func ("/engine-ops/wait/in-worker", test_wait_in_worker);
   g_test_add_func ("/engine-ops/wait/lowest-pending", test_lowest_pending);

@@ -545,6 +545,44 @@ alloc_map_or_fail (OvsPool *pool, gsize size)
 
 /* What users had the address of is used again as late as can be, as plain memory. */
 static void
+test_spares (void)
+{
+  g_autoptr (OvsPool) pool = ovs_pool_new ();
+  OvsSpares spares = { { NULL } };
+  OvsBuffer *a = ovs_spares_alloc (&spares, pool, 1000), *b = alloc_or_fail (pool, 1000), *large, *adopted;
+
+  /* The last that came is there for whoever needs the like, */
+  ovs_spares_unref (&spares, a);
+  g_assert_cmpuint (get_stats (pool).n_live, ==, 2);
+  ovs_spares_unref (&spares, b);
+  g_assert_cmpuint (get_stats (pool).n_live, ==, 1);
+  g_assert_true (ovs_spares_alloc (&spares, pool, 900) == b);
+  g_assert_cmpuint (b->size, ==, 900);
+  memset (b->data, 1, b->capacity);
+  /* but not one that somebody holds, one that is large, or one that is not of the pool. */
+  a = ovs_buffer_ref (b);
+  ovs_spares_unref (&spares, b);
+  g_assert_cmpint (a->refs, ==, 1);
+  b = ovs_spares_alloc (&spares, pool, 900);
+  g_assert_true (a != b);
+  large = alloc_or_fail (pool, MIB);
+  ovs_spares_unref (&spares, large);
+  adopted = ovs_buffer_new_adopted (&spares, sizeof spares, NULL, NULL);
+  ovs_spares_unref (&spares, adopted);
+  g_assert_cmpuint (get_stats (pool).n_live, ==, 2);
+
+  /* Memory that is used up for a test is used up. */
+  ovs_spares_unref (&spares, a);
+  ovs_pool_fail_after (pool, 0);
+  g_assert_null (ovs_spares_alloc (&spares, pool, 900));
+  g_assert_true (ovs_spares_alloc (&spares, pool, 900) == a);
+  ovs_spares_unref (&spares, a);
+  ovs_spares_unref (&spares, b);
+  ovs_spares_clear (&spares);
+  g_assert_cmpuint (get_stats (pool).n_live, ==, 0);
+}
+
+static void
 test_map_used_last (void)
 {
   const gsize sizes[] = { 100, 60 * KIB, 1 * MIB };
@@ -774,6 +812,7 @@ main (int argc, char *argv[])
   g_test_add_func ("/pool/adopted-pending", test_adopted_pending);
   g_test_add_func ("/pool/destroy-may-call-back", test_destroy_may_call_back);
   g_test_add_func ("/pool/fail-after", test_fail_after);
+  g_test_add_func ("/pool/spares", test_spares);
   g_test_add_func ("/pool/map-used-last", test_map_used_last);
   g_test_add_func ("/pool/map-poison", test_map_poison);
   g_test_add_func ("/pool/poison", test_poison);
