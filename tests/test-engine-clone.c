@@ -799,6 +799,56 @@ test_closing (void)
   scene_clear (&scene);
 }
 
+/* The floor of what the source does not have has no say, however far an advance will raise it. */
+static void
+test_closing_elsewhere (void)
+{
+  Scene scene;
+  OvsOp *write, *sealed, *made;
+
+  scene_init (&scene, 1);
+  write_paths (&scene, "/S", scene.a, 1, "1");
+  write_paths (&scene, "/T", scene.b, 1, "2");
+  seal_or_fail (&scene, 1);
+  ovs_debug_set_flags (OVS_DEBUG_ASYNC);
+  ovs_workers_pause (scene.stage->workers);
+  write = write_payload (&scene, scene.query, scene.b, 8, payload_text ("1"));
+  sealed = ovs_stage_advance (scene.stage, 9, OVSTAGE_SCOPE_INCLUDE, TOKENS (scene.b));
+  g_assert_false (ovs_op_is_done (sealed));
+  assert_copy_refused (&scene, "/T", "/Y", 5, OVSTAGE_ERROR_WRITE_FLOOR_VIOLATION, "'b'", "5", "9");
+  made = ovs_stage_clone (scene.stage, "/S", (const char *const[]){ "/X" }, 1, 5);
+  scene_resume (&scene);
+  assert_ok (made);
+  assert_ok (write);
+  assert_ok (sealed);
+  seal_or_fail (&scene, 9);
+  assert_paths (&scene, "/X", scene.a, 9, "1");
+  scene_clear (&scene);
+}
+
+/* What the source had at the ordinal is not kept any more, but that it had something is known. */
+static void
+test_forgotten (void)
+{
+  Scene scene;
+
+  scene_init (&scene, 1);
+  write_paths (&scene, "/S /T", scene.a, 1, "1 2");
+  write_paths (&scene, "/S", scene.b, 1, "3");
+  seal_or_fail (&scene, 1);
+  delete_paths (&scene, "/S", TOKENS (scene.a), 5);
+  seal_scope_or_fail (&scene, 5, OVSTAGE_SCOPE_INCLUDE, TOKENS (scene.a));
+  write_paths (&scene, "/T", scene.a, 6, "4");
+  seal_scope_or_fail (&scene, 7, OVSTAGE_SCOPE_INCLUDE, TOKENS (scene.a));
+  assert_copy_refused (&scene, "/S", "/X", 4, OVSTAGE_ERROR_WRITE_FLOOR_VIOLATION, "'a'", "4", "7");
+  clone_or_fail (&scene, "/S", "/Y", 6);
+  clone_or_fail (&scene, "/S", "/Z", 8);
+  seal_or_fail (&scene, 8);
+  assert_paths (&scene, "/Y /Z", scene.a, 8, "- -");
+  assert_paths (&scene, "/Y /Z", scene.b, 8, "3 3");
+  scene_clear (&scene);
+}
+
 /* Behind a clone that is on its way: another clone, a masked write of what it copies, a seal. */
 static void
 test_chain (void)
@@ -1004,6 +1054,8 @@ main (int argc, char **argv)
   g_test_add_func ("/engine-clone/faults/queue-full", test_queue_full);
   g_test_add_func ("/engine-clone/in-flight", test_in_flight);
   g_test_add_func ("/engine-clone/closing", test_closing);
+  g_test_add_func ("/engine-clone/closing-elsewhere", test_closing_elsewhere);
+  g_test_add_func ("/engine-clone/forgotten", test_forgotten);
   g_test_add_func ("/engine-clone/chain", test_chain);
   g_test_add_func ("/engine-clone/close", test_close);
   g_test_add_func ("/engine-clone/behind-a-query", test_behind_a_query);

@@ -376,6 +376,39 @@ test_closing_history_stays (void)
   scene_clear (&scene);
 }
 
+/* It stays where the advance is withdrawn, too. */
+static void
+test_history_stays_without_the_advance (void)
+{
+  Scene scene;
+  OvsOp *zero, *one, *write, *seal;
+
+  scene_init (&scene, 2);
+  zero = query_or_fail (&scene, "0");
+  one = query_or_fail (&scene, "1");
+  write_text (&scene, zero, scene.a, 1, "1");
+  write_text (&scene, zero, scene.b, 1, "2");
+  seal_or_fail (&scene, 1);
+  delete_or_fail (&scene, zero, TOKENS (scene.a), 6);
+  ovs_debug_set_flags (OVS_DEBUG_ASYNC);
+  ovs_workers_pause (scene.stage->workers);
+  write = write_payload (&scene, one, scene.a, 7, payload_text ("2"));
+  seal = ovs_stage_advance (scene.stage, 8, OVSTAGE_SCOPE_INCLUDE, TOKENS (scene.a));
+  delete_or_fail (&scene, zero, NO_TOKENS, 5);
+  g_assert_true (ovs_op_cancel (seal));
+  scene_resume (&scene);
+  assert_ok (write);
+  ovs_op_unref (seal);
+  assert_values (&scene, zero, scene.a, 5, "1"); /* nothing of it is unsealed there */
+  assert_refused (&scene, read_at (&scene, zero, TOKENS (scene.b), 5), OVSTAGE_ERROR_WRITE_FLOOR_VIOLATION, "'b'", "delete at ordinal 5");
+  seal_or_fail (&scene, 5);
+  assert_values (&scene, zero, scene.a, 5, "1");
+  assert_values (&scene, zero, scene.b, 5, "-");
+  ovs_op_unref (zero);
+  ovs_op_unref (one);
+  scene_clear (&scene);
+}
+
 /* --- what is refused --- */
 
 static void
@@ -1355,6 +1388,7 @@ main (int argc, char **argv)
   g_test_add_func ("/engine/delete/half-due", test_half_due);
   g_test_add_func ("/engine/delete/sealed-history-stays", test_sealed_history_stays);
   g_test_add_func ("/engine/delete/closing-history-stays", test_closing_history_stays);
+  g_test_add_func ("/engine/delete/history-stays-without-the-advance", test_history_stays_without_the_advance);
   g_test_add_func ("/engine/delete/arguments", test_arguments);
   g_test_add_func ("/engine/delete/empty-query", test_empty_query);
   g_test_add_func ("/engine/delete/floors", test_floors);

@@ -593,6 +593,7 @@ test_built_ins (void)
   assert_matches (&scene, compare (path, OVSTAGE_FILTER_OP_LT, text_value ("/W/Arm")), "/ /W");
   assert_matches (&scene, compare (path, OVSTAGE_FILTER_OP_GE, text_value ("/W/Armada")), "/W/Armada /Wide /X/Far/Off");
 
+  assert_matches (&scene, has (path), "/ /W /W/Arm /W/Arm/Hand /W/Armada /Wide /X/Far/Off");
   assert_matches (&scene, has (parent), "/W /W/Arm /W/Arm/Hand /W/Armada /Wide /X/Far/Off");
   assert_matches (&scene, compare (parent, OVSTAGE_FILTER_OP_IN, text_value ("/")), "/W /Wide");
   assert_matches (&scene, compare (parent, OVSTAGE_FILTER_OP_SUBTREE, text_value ("/W")), "/W/Arm /W/Arm/Hand /W/Armada");

@@ -366,7 +366,7 @@ test_dtype_of_targets (void)
 {
   OvstageMapGroup *group;
   Scene scene;
-  OvsOp *map, *query;
+  OvsOp *map, *query, *same;
 
   scene_init (&scene, 2);
   write_or_fail (&scene, scene.query, scene.a, 1, with_semantic (payload_fill (float32x3, 2, 1), OVSTAGE_SEMANTIC_POINT));
@@ -375,6 +375,11 @@ test_dtype_of_targets (void)
   group = only_map_group (map);
   g_assert_true (ovs_dtype_equal (group->schema.dtype, float32x3));
   g_assert_cmpint (group->schema.semantic, ==, OVSTAGE_SEMANTIC_POINT);
+  /* That semantic may be named, and no other. */
+  same = map_full (&scene, query, scene.a, 2, MAP (.semantic = OVSTAGE_SEMANTIC_POINT), OVSTAGE_PRIM_MODE_UPSERT);
+  assert_ok (same);
+  assert_refused (&scene, map_full (&scene, query, scene.a, 2, MAP (.semantic = OVSTAGE_SEMANTIC_COLOR), OVSTAGE_PRIM_MODE_UPSERT),
+                  OVSTAGE_ERROR_INVALID_ARGUMENT, "semantic is COLOR", "'a' is", "POINT");
   for (guint i = 0; i < 9; i++)
     group_floats (group)[i] = (float) i;
   assert_ok (commit (map));

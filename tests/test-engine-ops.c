@@ -974,6 +974,38 @@ test_queue_full_read (void)
   scene_clear (&scene);
 }
 
+/* Who asks for a floor waits for the advances that raise it, and for no other. */
+static void
+test_queue_full_floors (void)
+{
+  OvsStageConfig config = { .history_depth = 1, .queue_capacity = 3, .n_threads = 2, .caller_limit = 256 * 1024 };
+  Scene scene;
+  OvsOp *write, *seal, *a, *b;
+
+  scene_init_full (&scene, 2, &config);
+  ovs_debug_set_flags (OVS_DEBUG_ASYNC);
+  ovs_workers_pause (scene.stage->workers);
+  write = fill (&scene, scene.a, 3, 1);
+  seal = advance_scope (&scene, 4, OVSTAGE_SCOPE_INCLUDE, TOKENS (scene.a));
+  b = ovs_stage_query_ordinal (scene.stage, OVS_ORDINAL_ATTRIBUTE_FLOOR, scene.b);
+  g_assert_true (ovs_op_is_done (b));
+  g_assert_cmpuint (ovs_ordinal_get_value (b), ==, 0);
+  a = ovs_stage_query_ordinal (scene.stage, OVS_ORDINAL_ATTRIBUTE_FLOOR, scene.a);
+  assert_pending (a);
+  g_assert_cmpuint (ovs_ordinal_get_value (a), ==, 0);
+  assert_refused (&scene, ovs_stage_query_ordinal (scene.stage, OVS_ORDINAL_ATTRIBUTE_FLOOR, scene.a), OVSTAGE_ERROR_QUEUE_FULL, "3 operations",
+                  "queue-capacity is 3");
+  assert_refused (&scene, ovs_stage_query_ordinal (scene.stage, OVS_ORDINAL_FLOOR, 0), OVSTAGE_ERROR_QUEUE_FULL, "3 operations");
+  scene_resume (&scene);
+  assert_ok (write);
+  assert_ok (seal);
+  g_assert_cmpint (ovs_op_wait (a, OVSTAGE_TIMEOUT_INFINITE, NULL), ==, OVS_WAIT_DONE);
+  g_assert_cmpuint (ovs_ordinal_get_value (a), ==, 4);
+  ovs_op_unref (a);
+  ovs_op_unref (b);
+  scene_clear (&scene);
+}
+
 /* --- cancelling (rule 6) --- */
 
 static void
@@ -1719,6 +1751,7 @@ main (int argc, char *argv[])
   g_test_add_func ("/engine-ops/close/last-reference-in-worker", test_last_reference_in_worker);
   g_test_add_func ("/engine-ops/queue-full/write-and-advance", test_queue_full);
   g_test_add_func ("/engine-ops/queue-full/read", test_queue_full_read);
+  g_test_add_func ("/engine-ops/queue-full/floors", test_queue_full_floors);
   g_test_add_func ("/engine-ops/cancel/advance", test_cancel_advance);
   g_test_add_func ("/engine-ops/cancel/under-read", test_cancel_under_read);
   g_test_add_func ("/engine-ops/cancel/read", test_cancel_read);
