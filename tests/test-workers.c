@@ -165,6 +165,28 @@ test_shuffle (void)
   fixture_clear (&fixture);
 }
 
+/* A thread that waited a moment may find that others took all there was, or that it is to stop. */
+static void
+test_linger (void)
+{
+  OvsDebugFlags flags = ovs_debug_flags ();
+  Fixture fixture;
+  guint before = 0;
+
+  ovs_debug_set_flags (flags | OVS_DEBUG_LINGER);
+  fixture_init (&fixture, 3);
+  for (guint i = 0; i < 200; i++)
+    push_number (&fixture, i);
+  ovs_workers_stop (fixture.workers);
+  ovs_debug_set_flags (flags);
+
+  g_assert_cmpuint (fixture.n_done, ==, 200);
+  for (guint i = 0; i < 200; i++)
+    before += fixture.order[i];
+  g_assert_cmpuint (before, ==, 199 * 200 / 2);
+  fixture_clear (&fixture);
+}
+
 static void
 test_never_started (void)
 {
@@ -379,6 +401,7 @@ main (int argc, char *argv[])
   g_test_add_func ("/workers/order", test_order);
   g_test_add_func ("/workers/order-while-growing", test_order_while_growing);
   g_test_add_func ("/workers/shuffle", test_shuffle);
+  g_test_add_func ("/workers/linger", test_linger);
   g_test_add_func ("/workers/never-started", test_never_started);
   g_test_add_func ("/workers/parallel", test_parallel);
   g_test_add_func ("/workers/jobs-push-jobs", test_jobs_push_jobs);

@@ -15,6 +15,7 @@ static const GDebugKey keys[] = {
   { "random", OVS_DEBUG_RANDOM },
   { "poison", OVS_DEBUG_POISON },
   { "compact", OVS_DEBUG_COMPACT },
+  { "linger", OVS_DEBUG_LINGER },
 };
 
 OvsDebugFlags

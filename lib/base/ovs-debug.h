@@ -17,6 +17,7 @@ typedef enum
   OVS_DEBUG_RANDOM = 1 << 3,  /* "random": a fold takes one of its ways by chance */
   OVS_DEBUG_POISON = 1 << 4,  /* "poison": the pool fills what it hands out with 0xa5, and adopted memory must stay as it was */
   OVS_DEBUG_COMPACT = 1 << 5, /* "compact": a fold leaves no dead rows; with "random", by chance */
+  OVS_DEBUG_LINGER = 1 << 6,  /* "linger": these threads now and then wait a moment before a job, so that others meet what is pending */
 } OvsDebugFlags;
 
 extern gint ovs_debug_value; /* (atomic) private: the flags and, once they were read, the sign bit */

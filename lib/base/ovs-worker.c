@@ -123,6 +123,15 @@ take_job (OvsWorkers *workers)
   return job;
 }
 
+/* Lets go of the lock for a moment. */
+static void
+linger (OvsWorkers *workers)
+{
+  ovs_mutex_unlock (&workers->lock);
+  g_usleep ((gulong) g_random_int_range (0, 2000));
+  ovs_mutex_lock (&workers->lock);
+}
+
 static gpointer
 run_jobs (gpointer user_data)
 {
@@ -146,6 +155,10 @@ run_jobs (gpointer user_data)
           continue;
         }
 
+      if (G_UNLIKELY (ovs_debug_flags () & OVS_DEBUG_LINGER) && g_random_boolean ())
+        linger (workers);
+      if (workers->n_jobs == 0 || workers->paused)
+        continue;
       job = take_job (workers);
       ovs_mutex_unlock (&workers->lock);
       job.func (job.data);

@@ -882,7 +882,34 @@ class GroupThatFollowsTheStage(fake.Group):
         return now if self.stage.model.floor(told.attribute) > told.ordinal else [v for _, v in told.rows]
 
 
+class WithdrawnIsThere(fake.Stage):
+    """Only the operation says that it was withdrawn."""
+
+    def run_again(self, operation, query, call):
+        super().run_again(operation, query, call)
+        if getattr(operation, "withdrawn", False):
+            call()
+
+
+class WithdrawnQueryIsEmpty(fake.Stage):
+    """What uses it goes well."""
+
+    def run_again(self, operation, query, call):
+        if getattr(query, "withdrawn", False):
+            query.prims, query = [], None
+        super().run_again(operation, query, call)
+
+
+class WithdrawsWhatWasBooked(fake.Stage):
+    """Any write that nobody has looked at."""
+
+    def can_withdraw(self, operation, query, call):
+        return True
+
+
 BROKEN = {cls.__name__: fake.package(cls) for cls in model.Model.__subclasses__()}
 BROKEN["GroupThatFollowsTheStage"] = fake.package(group_type=GroupThatFollowsTheStage)
 BROKEN["WritesToWhatItTook"] = fake.package(stage_type=WritesToWhatItTook)
 BROKEN["KeepsWhatItTook"] = fake.package(stage_type=KeepsWhatItTook)
+for cls in (WithdrawnIsThere, WithdrawnQueryIsEmpty, WithdrawsWhatWasBooked):
+    BROKEN[cls.__name__] = fake.package(stage_type=cls)

@@ -110,6 +110,11 @@ def compare(sequence, make_library):
             if library is None:
                 library = make_library()
             got = library.step(op, want)
+            if op is not None and op["op"] == "cancel":
+                fault = oracle.cancelled(op, got)
+                if fault is not None:
+                    return (i, fault)
+                continue
         except Exception as error:
             text = f"{type(error).__name__}: {error}"
             if not isinstance(error, AssertionError):
@@ -187,7 +192,7 @@ def shrink(sequence, fails, seconds=20):
                     ops = list(sequence["ops"])
                     ops[at] = {**ops[at], **change}
                     attempt({**sequence, "ops": ops})
-    return sequence, found
+    return sequence, fails(sequence) or found  # operations tell whether they were withdrawn this time
 
 
 # Running in child processes, so that a crash or a hang of the library is a result like others
@@ -441,7 +446,7 @@ def run_programs(seeds, args, package):
     """What programs of sequences that do not differ say, if they do not say so."""
     lines = []
     for seed in seeds:
-        sequence = sequences.generate(seed, args.depths, args.skip)
+        sequence = sequences.generate(seed, args.depths, [*args.skip, "cancels"])  # nobody knows what they would find
         text = program(sequence, (len(sequence["ops"]), "nothing"))
 
         def work():
@@ -538,9 +543,9 @@ def main():
     parser.add_argument("--self-test", action="store_true", help="broken copies of the model must be caught")
     parser.add_argument("--dump", action="store_true", help="print the sequences as JSON, one a line, and run nothing")
     args = parser.parse_args()
-    if args.face == "flat":  # it has one version, and no watches
+    if args.face == "flat":  # it has one version, no watches, and withdraws nothing
         args.depths = [1]
-        args.skip = sorted({*args.skip, "watches"})
+        args.skip = sorted({*args.skip, "watches", "cancels"})
     if args.dump:
         for seed in range(args.seed, args.seed + args.sequences):
             print(json.dumps(sequences.generate(seed, args.depths, args.skip)))

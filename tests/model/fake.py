@@ -86,14 +86,25 @@ class Managed:
 
 
 class Operation(Managed):
+    stage = None
+
     def __init__(self, status, op_id):
+        self.number = op_id
+        self.end(status)
+
+    def end(self, status):
         self.status = status
-        self.op_id = op_id if status == 0 else 0
+        self.op_id = self.number if status == 0 else 0
         self.ok = status == 0
 
     def wait(self, timeout=-1):
+        if self.stage is not None:
+            self.stage.settle()
         if self.status != 0:
             raise OvstageError(self.status)
+
+    def cancel(self):
+        return self.stage is not None and self.stage.withdraw(self)
 
 
 class Query(Operation):
@@ -314,6 +325,9 @@ class Stage(Managed):
     def __init__(self, name=None, *, history_depth=1):
         self.model = self.model_type(history_depth)
         self.last_id = 0
+        self.since = []  # (operation, its query, call) of what was submitted since somebody looked
+        self.before = None  # the model then
+        self.whole = True  # nothing but the model knows what is there
 
     @property
     def gobject(self):
@@ -328,9 +342,43 @@ class Stage(Managed):
     def token(self, text):
         return self.model.token_ids.id(text)
 
-    def operation(self, status):
+    def operation(self, call, query=None, made=None):
+        """What was not looked at may be withdrawn: a query, what uses one that may, an advance."""
+        if not self.since and self.whole:
+            ids = (self.model.path_ids, self.model.token_ids)  # stay
+            self.before = copy.deepcopy(self.model, {id(one): one for one in ids})
         self.last_id += 1
-        return Operation(status, self.last_id)
+        operation = made or Operation(0, self.last_id)
+        operation.end(call())
+        operation.stage = self
+        self.since.append((operation, query, call))
+        return operation
+
+    def settle(self):
+        """Somebody looks."""
+        self.since.clear()
+
+    def can_withdraw(self, operation, query, call):
+        """It waits for its query, or is an advance."""
+        return query == "seal" or isinstance(operation, Query) or any(one is query for one, *_ in self.since)
+
+    def withdraw(self, operation):
+        found = [one for one in self.since if one[0] is operation]
+        if not self.whole or operation.status != 0 or not found or not self.can_withdraw(*found[0]):
+            return False
+        since, self.since = self.since, []
+        operation.withdrawn = True
+        self.model = self.before
+        for other, query, call in since:
+            self.run_again(other, query, call)
+        return True
+
+    def run_again(self, operation, query, call):
+        if getattr(operation, "withdrawn", False) or getattr(query, "withdrawn", False):
+            operation.end(model.OP_FAILED)
+            operation.stage = self
+        elif operation.status != model.WRITE_FLOOR_VIOLATION:  # that was refused
+            self.operation(call, query, operation)
 
     def query_from_path_list(self, path_list):
         return Query(path_list)
@@ -367,26 +415,30 @@ class Stage(Managed):
     def write_attribute(self, query, attribute, ordinal, tensors, *, prim_mode=0, **more):
         attribute, sources, *rest = self.given(query, attribute, tensors, **more)
         more = dict(zip(model.Given._fields[2:], rest))
-        return self.operation(self.model.write(query.prims, attribute, ordinal, sources, mode=int(prim_mode), **more))
+        return self.operation(
+            lambda: self.model.write(query.prims, attribute, ordinal, sources, mode=int(prim_mode), **more), query
+        )
 
     def write_attributes(self, query, writes, ordinal, *, prim_mode=0):
         given = [self.given(query, **vars(write)) for write in writes]
-        return self.operation(self.model.write_batch(query.prims, given, ordinal, int(prim_mode)))
+        return self.operation(lambda: self.model.write_batch(query.prims, given, ordinal, int(prim_mode)), query)
 
     def delete_attributes(self, query, attributes, ordinal):
         names = [self.name(attribute) for attribute in attributes]
-        return self.operation(self.model.delete(query.prims, names, ordinal))
+        return self.operation(lambda: self.model.delete(query.prims, names, ordinal), query)
 
     def advance_write_floor(self, ordinal, *, scope=0, attributes=()):
-        return self.operation(self.model.advance(ordinal, int(scope), [self.name(a) for a in attributes]))
+        names = [self.name(attribute) for attribute in attributes]
+        return self.operation(lambda: self.model.advance(ordinal, int(scope), names), "seal")
 
     def clone_async(self, source, targets, ordinal):
-        return self.operation(self.model.clone(source, targets, ordinal))
+        return self.operation(lambda: self.model.clone(source, targets, ordinal))
 
     def map_attribute(
         self, query, attribute, ordinal, *, dtype=None, semantic=0, prim_mode=0, element_sizes=None, initialize=False
     ):
         name = self.name(attribute)
+        self.whole = False  # the session is of this model
         status, session = self.model.map_attribute(
             query.prims, name, ordinal, dtype, int(semantic), int(prim_mode), element_sizes, initialize
         )
@@ -396,33 +448,42 @@ class Stage(Managed):
     def unmap_group(self, mapping, group):
         if group.prims in mapping.session.left:
             group.commit()
-        return self.operation(self.model.map_commit_group(mapping.session, group.prims))
+        return self.operation(lambda: self.model.map_commit_group(mapping.session, group.prims))
 
     def unmap_attribute(self, mapping):
         for group in mapping.groups:
             if group.prims in mapping.session.left:
                 group.commit()
-        return self.operation(self.model.map_commit(mapping.session))
+        return self.operation(lambda: self.model.map_commit(mapping.session))
 
     def query(self, filter, attributes=()):
-        status, prims = self.model.query(filter.tree)
-        found = self.model.discovered(prims, [self.name(attribute) for attribute in attributes])
+        names = [self.name(attribute) for attribute in attributes]
         self.last_id += 1
-        return Query(prims, status, self.last_id, [self.token(name) for name in found])
+        query = Query([], 0, self.last_id)
+
+        def call():
+            status, query.prims = self.model.query(filter.tree)
+            query.attributes = [self.token(name) for name in self.model.discovered(query.prims, names)]
+            return status
+
+        return self.operation(call, None, query)
 
     def read_attributes(self, query, attributes, ordinal_range):
         self.last_id += 1
         names = [self.name(attribute) for attribute in attributes]
         start, end = ordinal_range
+        self.settle()
         return Read(self.model.read(query.prims, names, end, start), self.last_id, self, query)
 
     def watch(self, query, attributes, callback=None):
+        self.whole = False
         status, told = self.model.watch(query.prims, [self.name(attribute) for attribute in attributes])
         if status != model.OK:
             raise OvstageError(status)
         return Watch(self, query.prims, told, callback)
 
     def get_attribute_write_floor(self, attribute=None):
+        self.settle()
         return self.model.global_floor() if attribute is None else self.model.floor(self.name(attribute))
 
 

@@ -78,6 +78,17 @@ def outcome(operation):
     return 0
 
 
+def withdraw(operation):
+    """Whether it was withdrawn: then it has ended, and stays so."""
+    if isinstance(operation, str):
+        return False
+    withdrawn = operation.cancel()
+    if withdrawn:
+        assert int(operation.status) == 12, f"status {operation.status} of what was withdrawn"
+        assert not operation.cancel(), "withdrawn twice"
+    return withdrawn
+
+
 def write(call, sources):
     """Submits a write, waits for it, then spoils its sources, which are the caller's again."""
     got = outcome(submit(call))

@@ -89,7 +89,8 @@ class Program:
         self.filtered = []  # slots of queries
         self.made = []  # names of queries, maps and watches, which keep what the stage has
         self.mapped = {}  # slot -> what ids in its map stand for, and how many are known
-        self.unfetched = []  # (what must be seen, hold, where) of reads that are fetched later
+        self.unfetched = []  # (hold, where) of reads that are fetched later
+        self.late_queries = []  # (name, where) of queries that are looked at in the end
 
     def text(self, step, fault):
         sequence = self.sequence
@@ -102,6 +103,7 @@ class Program:
         out += [PREAMBLE.strip(), *self.setup()]
         for i, op in enumerate(sequence["ops"]):
             self.where = f"step {i}"
+            self.oracle.note(op)
             out += ["", f"# Step {i}", *getattr(self, op["op"])(op)]
         if step >= len(sequence["ops"]):
             out += ["", "# The end", *self.end()]
@@ -237,12 +239,10 @@ class Program:
         want = self.oracle.read(op)
         if want is None:
             return []
-        if op["late"]:
-            want = self.oracle.late_reads[-1]
         names = ", ".join(attribute_text(name, op) for name in op["attributes"])
         call = f"stage.read_attributes({self.query_name(op)}, [{names}], span({op['start']}, {op['ordinal']}))"
         if op["late"]:
-            self.unfetched.append((want, op["hold"], self.where))
+            self.unfetched.append((op["hold"], self.where))
             return [f"late.append({call})"]
         return [f"read = {call}", *self.fetch(want, op["hold"], self.where)]
 
@@ -272,7 +272,7 @@ class Program:
 
     def take_late(self):
         out = []
-        for want, hold, where in self.unfetched:
+        for want, (hold, where) in zip(self.oracle.take_late(), self.unfetched):
             out += ["read = late.pop(0)", *self.fetch(want, hold, where + " late")]
         self.unfetched = []
         return out
@@ -284,18 +284,29 @@ class Program:
 
     def query(self, op):
         names = ", ".join(attribute_text(name, op) for name in op["attributes"])
-        want = self.oracle.query({**op, "wait": True})
+        want = self.oracle.query(op)
         name = f"filtered{op['slot']}"
         self.filtered.append(op["slot"])
         out = [f"{name} = stage.query(tree({op['filter']!r}), [{names}])"]
-        lines = [f"expect({self.where + ' status'!r}, outcome({name}), {want['status']!r})  # {told(want['status'])}"]
-        if want["status"] == 0:
-            lines.append(f"expect({self.where!r}, matched(paths, {name})[0], {want['prims']!r})")
-            lines.append(f"expect({self.where!r}, named({name}.attributes, tokens), {want['attributes']!r})")
         if op["wait"]:
-            return out + lines
-        self.oracle.late_queries.append(lines)
+            return out + self.matched(want, name, self.where)
+        self.late_queries.append((name, self.where))
         return out
+
+    def matched(self, want, name, where):
+        out = [f"expect({where + ' status'!r}, outcome({name}), {want['status']!r})  # {told(want['status'])}"]
+        if want["status"] == 0:
+            out.append(f"expect({where!r}, matched(paths, {name})[0], {want['prims']!r})")
+            out.append(f"expect({where!r}, named({name}.attributes, tokens), {want['attributes']!r})")
+        return out
+
+    def cancel(self, op):
+        want = self.oracle.cancel(op)
+        if want is None:
+            return []
+        name = f"pending[{want['at']}]" if want["kind"] == "pending" else self.late_queries[want["at"]][0]
+        withdrawn = op["withdrawn"] and self.oracle.cancelled(op, True) is None
+        return [f"expect({self.where + ' (by chance, it may begin at another time)'!r}, withdraw({name}), {withdrawn})"]
 
     # Maps
 
@@ -405,8 +416,8 @@ class Program:
 
     def end(self):
         out = [f"expect('operations', [outcome(operation) for operation in pending], {self.oracle.pending!r})"]
-        for lines in self.oracle.late_queries:
-            out += lines
+        for want, (name, where) in zip(self.oracle.late_queries, self.late_queries):
+            out += self.matched(want, name, where)
         out += self.take_late()
         for slot, watch in self.oracle.watches.items():
             out += self.take_watch(slot, self.oracle.take_watch(watch), None, f"the end, watch {slot}")

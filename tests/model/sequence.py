@@ -79,6 +79,7 @@ PARTS = (
     "maps",
     "array-maps",
     "watches",
+    "cancels",
 )
 
 # Favourite schemas: they repeat dtypes with other lanes and semantics, so that conflicts happen.
@@ -290,6 +291,7 @@ class Generator:
             self.held: 2,
             self.late: 2,
             self.release: 1,
+            self.hurry: self.may("cancels") * self.rng.choice((0, 0, 4)),
             self.query: self.may("filters") * self.rng.choice((0, 6)),
             self.clone: self.may("clones") * self.rng.choice((0, 0, 3, 8) if "path" in self.sequence["ids"].values() else (0, 0, 4)),
         }
@@ -299,7 +301,11 @@ class Generator:
         makers.update({self.watch: 3 * watches, self.watch_take: 7 * watches, self.watch_cancel: 1 * watches})
         while len(ops) < self.n_ops:
             (maker,) = self.rng.choices(list(makers), makers.values())
-            ops.append(maker())
+            made = maker()
+            ops += made if isinstance(made, list) else [made]
+            if self.may("cancels") and ops[-1].get("wait") is False and self.chance(0.25):
+                ops += self.cancels(ops[-1])
+        del ops[self.n_ops :]
         return self.sequence
 
     def which_list(self):
@@ -720,6 +726,11 @@ class Generator:
         # What is wrong with others goes by all prims of the stage, those of other threads too.
         if self.chance(0.25) or attribute in model.BUILT_INS and self.thread is not None:
             return [model.HAS, attribute, []]
+        return self.predicate_on(attribute)
+
+    def predicate_on(self, attribute):
+        """A predicate about its values."""
+        rng = self.rng
         is_array, dtype, lanes, semantic = rng.choice(self.favourites.get(attribute) or [self.built_in_schema(attribute)])
         texts = semantic in (model.STRING, *model.TOKEN_SEMANTICS, *model.PATH_SEMANTICS)
         operators = (model.CONTAINS,)
@@ -824,6 +835,27 @@ class Generator:
 
     def release(self):
         return {"op": "release"}
+
+    def hurry(self):
+        """Something that may have to wait for what comes right before it, and is withdrawn."""
+        ops = [self.write() for _ in range(self.rng.randint(1, 2))]
+        ops.append(self.query() if self.may("filters") and self.chance(0.7) else self.seal())
+        for op in ops:
+            op["wait"] = False
+        if ops[-1]["op"] == "query":  # looks at values that are on their way
+            ops[-1]["filter"] = ["any", [ops[-1]["filter"], self.predicate_on(ops[-2]["attribute"])]]
+            if self.thread is not None:
+                ops[-1]["filter"] = ["all", [[model.SUBTREE, None, [self.root]], ops[-1]["filter"]]]
+        return ops + self.cancels(ops[-1])
+
+    def cancels(self, op):
+        """Withdraws something that was not waited for; of queries often one that is used already."""
+        back = self.rng.choices((0, 1, 2, 3), (60, 20, 12, 8))[0]
+        users = []
+        if op["op"] == "query" and self.chance(0.7):
+            users = [{**self.write(None, -1 - op["slot"]), "wait": False} for _ in range(self.rng.randint(1, 2))]
+            back = self.rng.randint(0, len(users))
+        return [*users, {"op": "cancel", "back": back, "withdrawn": False}]
 
 
 def generate(seed, depths=(1, 4), skip=(), thread=None):

@@ -29,7 +29,17 @@ def known_names(sequence):
     return [*sequence["attributes"], sequence["unknown"], *model.RESERVED_NAMES, "usd-prim-type", "usd-schemas"]
 
 
+WITHDRAWN = object()  # the prims of a query that was withdrawn
+FLOOR_MATTERS = ("delete", "clone", "map", "map_commit", "map_commit_group")  # where an advance that is withdrawn leaves traces
+CAN_WAIT = ("write", "batch", "delete", "clone", "seal", "query")  # operations that may be there to be withdrawn
+
+
 class ModelSide:
+    """What was withdrawn is as if it had never been submitted: then all is run again without it.
+
+    But what used a query that was withdrawn fails, and what was refused for the floor of an advance stays refused.
+    """
+
     def __init__(self, sequence):
         self.sequence = sequence
         self.lists = [[sequence["paths"][i] for i in entries] for entries in sequence["lists"]]
@@ -45,23 +55,106 @@ class ModelSide:
         self.asked = False  # whether there was a query that something may wait for
         self.unsure = []  # global floors that may still be told: seals since were not waited for
         self.floating = []  # (as_of, ordinal, start) of late reads that tell the global floor
+        self.log = []  # what was run
+        self.unwaited = []  # (entry of the log, the list that tells how it ends, entry of that)
+        self.withdrawn = set()  # entries of the log
+        self.answers = {}  # entry of the log -> what was expected of it, before something was withdrawn
+        self.again = False  # run again, up to where something was withdrawn
+        self.gone = set()  # slots of queries that were withdrawn
 
     def step(self, op):
+        self.note(op)
+        if len(self.log) - 1 in self.withdrawn:
+            return self.withdraw(op)
+        told = self.answers.get(len(self.log) - 1)
+        refused = op["op"] in ("write", "batch") and model.WRITE_FLOOR_VIOLATION in self.codes_of(told)
+        if self.again and refused and -1 - op["list"] not in self.gone:
+            return self.ends(op, told)
         return getattr(self, op["op"])(op)
+
+    def note(self, op):
+        self.log.append(op)
 
     def prims(self, op):
         """The prims of an operation's query; None if there is none."""
         which = op["list"]
+        if -1 - which in self.gone:
+            return WITHDRAWN if self.again else None
         return self.lists[which] if which >= 0 else self.queries.get(-1 - which)
+
+    # Withdrawing
+
+    def cancel(self, op):
+        """Which operation may be withdrawn now: a list of the side, and an entry of it."""
+        if op["back"] >= len(self.unwaited):
+            return None
+        entry, kind, at = self.unwaited[-1 - op["back"]]
+        if self.log[entry]["op"] == "seal" and any(one["op"] in FLOOR_MATTERS for one in self.log[entry + 1 :]):
+            return None
+        return {"kind": kind, "at": at}
+
+    def cancelled(self, op, withdrawn):
+        """What is wrong with that it was withdrawn, if it was."""
+        op["withdrawn"] = withdrawn
+        if not withdrawn:
+            return None
+        entry, kind, at = self.unwaited[-1 - op["back"]]
+        target, later = self.log[entry], self.log[entry + 1 :]
+        if target["op"] not in ("query", "seal") and self.sequence["alone"] and not self.asked:
+            return f"{target['op']} {at} was withdrawn, though nothing is there that it could wait for"
+        fresh = ModelSide(self.sequence)
+        fresh.withdrawn, fresh.answers, fresh.again = self.withdrawn | {entry}, self.answers, True
+        for done in self.log:
+            fresh.step(done)
+        fresh.again = False
+        self.__dict__ = fresh.__dict__
+        for at, one in enumerate(later, entry + 1):
+            uses = target["op"] == "query" and one.get("list") == -1 - target["slot"]
+            if uses and one.get("wait") and self.answers[at] == model.OK:  # not refused before the prims were known
+                return f"a query was withdrawn that {one['op']} had waited for"
+        return None
+
+    def withdraw(self, op):
+        if op["op"] == "query":
+            self.gone.add(op["slot"])
+            self.asked = True
+            return self.ends_query({"status": model.OP_FAILED})
+        return self.ends(op, model.OP_FAILED)
+
+    def lost(self, op):
+        """Its query was withdrawn. What was wrong with it whatever the prims may have been told before."""
+        told = self.answers.get(len(self.log) - 1)
+        if told is None:
+            return None  # it came after that
+        if isinstance(told, str):
+            return self.ends(op, told)
+        return self.ends(op, {model.OP_FAILED} | self.codes_of(told) - {model.OK})
+
+    def codes_of(self, status):
+        return status if isinstance(status, set) else {status}
 
     def submitted(self, op, status, attributes=()):
         """@attributes: those of a write that may have been refused for its floor before its filter query was known."""
         if op.get("list", 0) < 0 and any(op["ordinal"] <= self.model.floor(a) for a in attributes):
             status = {status, model.WRITE_FLOOR_VIOLATION}
-        status = self.codes(status)
+        return self.ends(op, self.codes(status))
+
+    def ends(self, op, status):
+        """The code of an operation, or some that it may be."""
+        entry = len(self.log) - 1
+        if not self.again:
+            self.answers[entry] = status
         if op["wait"]:
             return {"status": status}
+        if op["op"] in CAN_WAIT and entry not in self.withdrawn:
+            self.unwaited.append((entry, "pending", len(self.pending)))
         self.pending.append(status)
+        return {}
+
+    def ends_query(self, seen):
+        if len(self.log) - 1 not in self.withdrawn:
+            self.unwaited.append((len(self.log) - 1, "late_queries", len(self.late_queries)))
+        self.late_queries.append(seen)
         return {}
 
     def codes(self, status):
@@ -74,8 +167,8 @@ class ModelSide:
 
     def write(self, op):
         prims = self.prims(op)
-        if prims is None:
-            return None
+        if prims is None or prims is WITHDRAWN:
+            return prims and self.lost(op)
         error = self.call_error(prims, op)
         if error is not None:
             return self.submitted(op, error)
@@ -86,8 +179,8 @@ class ModelSide:
 
     def batch(self, op):
         prims = self.prims(op)
-        if prims is None:
-            return None
+        if prims is None or prims is WITHDRAWN:
+            return prims and self.lost(op)
         errors = [self.call_error(prims, entry) for entry in op["entries"]]
         if any(errors):
             return self.submitted(op, next(error for error in errors if error is not None))
@@ -126,8 +219,8 @@ class ModelSide:
 
     def delete(self, op):
         prims = self.prims(op)
-        if prims is None:
-            return None
+        if prims is None or prims is WITHDRAWN:
+            return prims and self.lost(op)
         # Whole prims go by the default floor.
         names = op["attributes"] or [sequences.UNKNOWN]
         return self.submitted(op, self.model.delete(prims, op["attributes"], op["ordinal"]), names)
@@ -149,7 +242,12 @@ class ModelSide:
 
     def read(self, op):
         prims = self.prims(op)
-        if prims is None:
+        if prims is WITHDRAWN and op["late"]:
+            told = self.answers.get(len(self.log) - 1)
+            if told is not None:
+                self.late_reads.append({"status": {model.OP_FAILED} | self.codes_of(told) - {model.OK}})
+            return {}
+        if prims is None or prims is WITHDRAWN:
             return None
         result = self.model.read(prims, op["attributes"], op["ordinal"], op["start"])
         if result.status != model.OK:
@@ -164,6 +262,8 @@ class ModelSide:
         if result.status == model.OK:
             seen["as_of"] = self.as_of(op)
         if op["late"]:
+            if not self.again:
+                self.answers[len(self.log) - 1] = seen["status"]
             self.late_reads.append(seen)
             return {}
         return seen
@@ -221,16 +321,13 @@ class ModelSide:
             self.queries[op["slot"]] = prims
             seen["prims"] = prims
             seen["attributes"] = self.model.discovered(prims, op["attributes"])
-        if op["wait"]:
-            return seen
-        self.late_queries.append(seen)
-        return {}
+        return seen if op["wait"] else self.ends_query(seen)
 
     # Maps
 
     def map(self, op):
         prims = self.prims(op)
-        if prims is None:
+        if prims is None or prims is WITHDRAWN:
             return None
         dtype = op["dtype"] and (*sequences.DTYPES[op["dtype"]], op["lanes"])
         status, session = self.model.map_attribute(
@@ -293,7 +390,7 @@ class ModelSide:
 
     def watch(self, op):
         prims = self.prims(op)
-        if prims is None:
+        if prims is None or prims is WITHDRAWN:
             return None
         status, watch = self.model.watch(prims, op["attributes"])
         if status == model.OK:
@@ -398,7 +495,7 @@ class LibrarySide:
         """@want: what the model says; where threads are busy the library may need some time for that."""
         if op is None:
             return self.end(want)
-        return getattr(self, op["op"])(op, want) if op["op"] in ("seal", "watch_take") else getattr(self, op["op"])(op)
+        return getattr(self, op["op"])(op, want) if op["op"] in ("seal", "watch_take", "cancel") else getattr(self, op["op"])(op)
 
     def prims(self, op):
         which = op["list"]
@@ -412,6 +509,10 @@ class LibrarySide:
             return {"status": self.see.outcome(self.see.submit(call))}
         self.pending.append(self.see.submit(call))
         return {}
+
+    def cancel(self, op, want):
+        """Whether it was withdrawn."""
+        return self.see.withdraw(getattr(self, want["kind"])[want["at"]])
 
     # Writes
 

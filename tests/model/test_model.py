@@ -15,6 +15,7 @@ import driver
 import fake
 import model
 import sequence as sequences
+import sides
 from filters import Literal
 from model import ALL, EXCLUDE, INCLUDE, INSERT, NEWEST, NONE, TOKEN_ID, UPDATE
 
@@ -973,6 +974,78 @@ class DriverTest(unittest.TestCase):
     def test_hang_is_told(self):
         kind, _ = driver.in_child(lambda: __import__("time").sleep(60), fake.package(), 0.3)
         self.assertEqual(kind, "timeout")
+
+
+class WithdrawTest(unittest.TestCase):
+    """Sequences on the model's side, where something is withdrawn."""
+
+    def setUp(self):
+        sequence = {"depth": 1, "paths": [P, Q], "lists": [[0, 1]], "universe": [P, Q], "tokens": [], "alone": True}
+        self.side = sides.ModelSide({**sequence, "attributes": ["a"], "unknown": "n"})
+
+    def write(self, which, ordinal, values, wait=False):
+        tensors = [{"shape": [len(values)], "values": values}]
+        entry = {"attribute": "a", "dtype": "int32", "lanes": 1, "tensors": tensors, "semantic": NONE, "is_array": False}
+        entry.update(count=None, index_map=None, mask=None, mask_words=False, listed=False, texts=False)
+        return self.side.step({"op": "write", "list": which, "ordinal": ordinal, "mode": 0, "wait": wait, **entry})
+
+    def query(self):
+        self.side.step({"op": "query", "slot": 0, "filter": [model.HAS, "a", []], "attributes": [], "wait": False})
+
+    def seal(self, ordinal):
+        self.side.step({"op": "seal", "ordinal": ordinal, "scope": ALL, "attributes": [], "wait": False})
+
+    def withdraw(self, back, want=None):
+        op = {"op": "cancel", "back": back}
+        self.assertIsNotNone(self.side.step(op))
+        self.assertEqual(self.side.cancelled(op, True), want)
+
+    def values(self):
+        group = self.side.model.read([P, Q], ["a"], NEWEST).groups[0]
+        return [struct.unpack("=i", value)[0] for _, value in group.rows]
+
+    def test_query(self):
+        self.write(0, 1, [1, 2])
+        self.query()
+        self.write(-1, 1, [3, 4])
+        self.write(0, 0, [3, 4])
+        self.withdraw(2)
+        self.write(-1, 1, [5, 6])
+        self.seal(1)
+        self.assertEqual(self.side.pending, [0, {12}, model.WRITE_FLOOR_VIOLATION, 0])
+        self.assertEqual(self.side.late_queries, [{"status": 12}])
+        self.assertEqual(self.values(), [1, 2])
+
+    def test_users(self):
+        self.write(0, 1, [1, 2])
+        self.query()
+        self.write(-1, 1, [3, 4])
+        self.write(-1, 1, [5, 6])
+        self.withdraw(0)
+        self.seal(1)
+        self.assertEqual(self.side.pending, [0, 0, 12, 0])
+        self.assertEqual(self.values(), [3, 4])
+
+    def test_seal(self):
+        self.write(0, 3, [1, 2])
+        self.seal(2)
+        self.write(0, 2, [3, 4])
+        self.write(0, 4, [5, 6])
+        self.withdraw(2)
+        self.assertEqual(self.write(0, 2, [7, 8], True), {"status": 0})
+        self.seal(2)
+        self.assertEqual(self.side.pending, [0, 12, model.WRITE_FLOOR_VIOLATION, 0, 0])
+        self.assertEqual(self.values(), [7, 8])
+
+    def test_what_was_booked(self):
+        self.write(0, 1, [1, 2])
+        self.withdraw(0, "write 0 was withdrawn, though nothing is there that it could wait for")
+
+    def test_what_was_waited_for(self):
+        self.write(0, 1, [1, 2])
+        self.query()
+        self.write(-1, 1, [3, 4], True)
+        self.withdraw(0, "a query was withdrawn that write had waited for")
 
 
 class TapResult(unittest.TestResult):

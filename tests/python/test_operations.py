@@ -119,6 +119,26 @@ class Large(StageCase):
             operation.wait()
         self.skipTest("everything is done at once here")
 
+    def test_cancel(self):
+        write = self.pending(1)
+        seal = self.stage.advance_write_floor(1)  # waits for the write
+        if not seal.cancel():
+            self.skipTest("everything is done at once here")
+        write.wait()
+        self.assertTrue(seal.done)
+        self.assertIs(seal.status, ErrorCode.OP_FAILED)
+        self.assertEqual(seal.error_message(), "cancelled")
+        with self.assertRaisesRegex(OvstageError, "cancelled"):
+            seal.wait()
+        self.assertFalse(seal.cancel())
+        self.assertEqual(self.stage.get_attribute_write_floor(), 0)
+        self.write(self.a, 1).wait()  # as if it had never been submitted
+        self.assertFalse(write.cancel())
+        self.assertTrue(write.ok)
+        self.assertFalse(self.write(self.a, 0).cancel())
+        with self.assertRaises(TypeError):
+            write.cancel(1)
+
     def test_poll(self):
         operation = self.pending(1)
         try:

@@ -233,6 +233,22 @@ operation_error_message (PyovsOperation *self, PyObject *unused)
 }
 
 static PyObject *
+operation_cancel (PyovsOperation *self, PyObject *unused)
+{
+  OvstageOperation *op;
+  gboolean withdrawn;
+
+  if (self->op == NULL)
+    Py_RETURN_FALSE;
+  op = g_object_ref (self->op);
+  Py_BEGIN_ALLOW_THREADS
+  withdrawn = ovstage_operation_cancel (op);
+  g_object_unref (op);
+  Py_END_ALLOW_THREADS
+  return PyBool_FromLong (withdrawn);
+}
+
+static PyObject *
 operation_watch (PyovsOperation *self, PyObject *args)
 {
   PyObject *function;
@@ -303,6 +319,11 @@ static PyMethodDef operation_methods[] = {
   { "error_message", (PyCFunction) operation_error_message, METH_NOARGS,
     PyDoc_STR ("error_message($self)\n--\n\n"
                "Why the operation was refused or failed; \"\" if it was not, or is not done yet.") },
+  { "cancel", (PyCFunction) operation_cancel, METH_NOARGS,
+    PyDoc_STR ("cancel($self)\n--\n\n"
+               "Withdraws the operation if it has not begun: one whose prims are not known yet, or an advance that waits. True if it did.\n\n"
+               "It is then as if it had never been submitted: its status is OP_FAILED, and what depends on it fails. One that has "
+               "begun completes.") },
   { "_watch", (PyCFunction) operation_watch, METH_VARARGS,
     PyDoc_STR ("Has a function called once the operation is done: in the thread-default main context, or in any thread.") },
   { NULL },
