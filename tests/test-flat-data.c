@@ -526,7 +526,54 @@ test_managed_refused (void)
   managed[0] = NULL;
   assert_refused (ovstage_write_attribute (flat.stage, flat.query, named ("x"), 1, data, OVSTAGE_PRIM_MODE_UPSERT),
                   OVSTAGE_ERROR_INVALID_ARGUMENT, "managed_tensors[0]");
+  data.tensor_count = 0;
+  assert_refused (ovstage_write_attribute (flat.stage, flat.query, named ("x"), 1, data, OVSTAGE_PRIM_MODE_UPSERT),
+                  OVSTAGE_ERROR_INVALID_ARGUMENT, "tensor_count is 0");
   flat_clear (&flat);
+}
+
+/* Rows of an array: the first fault is told, and each is let go of once, however often it is there. */
+static void
+test_managed_rows (void)
+{
+  Flat flat;
+  Owned owned[2];
+  const DLManagedTensorVersioned *same[] = { &owned[0].managed, &owned[0].managed, &owned[0].managed };
+  const DLManagedTensorVersioned *second[] = { &owned[0].managed, &owned[1].managed, &owned[1].managed };
+  const DLManagedTensorVersioned *missing[] = { &owned[0].managed, NULL, &owned[1].managed };
+  ovstage_write_data_t data = { .tensor_count = 3, .is_array = true };
+  ovstage_read_handle_t read;
+  ovstage_read_group_t group;
+
+  flat_init (&flat);
+  owned_init (&owned[0]);
+  owned_init (&owned[1]);
+  owned[1].managed.version.major = 2;
+  data.managed_tensors = second;
+  assert_refused (ovstage_write_attribute (flat.stage, flat.query, named ("mass"), 1, data, OVSTAGE_PRIM_MODE_UPSERT),
+                  OVSTAGE_ERROR_INVALID_ARGUMENT, "managed_tensors[1]");
+  g_assert_cmpint (owned[0].n_deleted, ==, 1);
+  g_assert_cmpint (owned[1].n_deleted, ==, 1);
+
+  owned_init (&owned[0]);
+  owned_init (&owned[1]);
+  data.managed_tensors = missing;
+  assert_refused (ovstage_write_attribute (flat.stage, flat.query, named ("mass"), 1, data, OVSTAGE_PRIM_MODE_UPSERT),
+                  OVSTAGE_ERROR_INVALID_ARGUMENT, "managed_tensors[1]");
+  g_assert_cmpint (owned[0].n_deleted, ==, 1);
+  g_assert_cmpint (owned[1].n_deleted, ==, 1);
+
+  owned_init (&owned[0]);
+  data.managed_tensors = same;
+  assert_done (flat.stage, ovstage_write_attribute (flat.stage, flat.query, named ("mass"), 1, data, OVSTAGE_PRIM_MODE_UPSERT));
+  seal (&flat, 1);
+  read = read_at (&flat, 1);
+  fetch (&flat, read, &group);
+  g_assert_cmpuint (group.prims.count, ==, 3);
+  assert_ok (ovstage_release_group (flat.stage, &group));
+  end_read (&flat, read);
+  flat_clear (&flat);
+  g_assert_cmpint (owned[0].n_deleted, ==, 1);
 }
 
 static void
@@ -866,6 +913,7 @@ main (int argc, char **argv)
   g_test_add_func ("/flat-data/map-and-mask", test_map_and_mask);
   g_test_add_func ("/flat-data/managed", test_managed);
   g_test_add_func ("/flat-data/managed-refused", test_managed_refused);
+  g_test_add_func ("/flat-data/managed-rows", test_managed_rows);
   g_test_add_func ("/flat-data/batch", test_batch);
   g_test_add_func ("/flat-data/delete", test_delete);
   g_test_add_func ("/flat-data/arrays", test_arrays);

@@ -122,6 +122,7 @@ test_names (void)
 {
   static const Change changes[] = { WRITE, WRITE_BATCH, DELETE_NAMED, MAP };
   const ovx_string_or_token_t long_name = { .string = { "x", G_MAXSIZE } }, with_nul = { .string = { "a\0b", 3 } };
+  const ovx_string_or_token_t no_text = { .string = { NULL, 3 } };
   Flat flat;
 
   flat_init (&flat);
@@ -135,7 +136,12 @@ test_names (void)
       assert_refused (change_named (&flat, changes[i], long_name, 1, OVSTAGE_PRIM_MODE_UPSERT), OVSTAGE_ERROR_INVALID_ARGUMENT,
                       "18446744073709551615");
       assert_refused (change_named (&flat, changes[i], with_nul, 1, OVSTAGE_PRIM_MODE_UPSERT), OVSTAGE_ERROR_INVALID_ARGUMENT, "NUL");
+      assert_refused (change_named (&flat, changes[i], no_text, 1, OVSTAGE_PRIM_MODE_UPSERT), OVSTAGE_ERROR_INVALID_ARGUMENT,
+                      changes[i] == WRITE_BATCH ? "entry 1: attribute: string: NULL, expected 3 bytes"
+                                                : "attribute");
     }
+  assert_refused (change_named (&flat, WRITE, no_text, 1, OVSTAGE_PRIM_MODE_UPSERT), OVSTAGE_ERROR_INVALID_ARGUMENT, "attribute: ");
+  g_assert_true (g_str_has_prefix (ovstage_get_last_error ().ptr, "attribute: "));
   flat_clear (&flat);
 }
 

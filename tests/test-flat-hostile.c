@@ -7,7 +7,9 @@
 
 #include "flat-helpers.h"
 
+#include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 static const size_t huge_counts[] = {
@@ -109,6 +111,52 @@ test_huge_buffers (void)
   assert_in_dictionary (flat.dictionary, path_dictionary_get_tokens_from_paths (flat.dictionary, paths, 3, buffer, G_MAXSIZE, tokens,
                                                                                n_tokens, &n));
   g_assert_cmpuint (n, ==, 3);
+  flat_clear (&flat);
+}
+
+/* As many entries as may be asked for, which are all there, and no room for what is made of them. */
+static void
+test_no_memory (void)
+{
+  const gsize n = G_MAXUINT32;
+  struct rlimit limit;
+  Flat flat;
+  gpointer zeroes;
+  uint64_t id = 7;
+  ovstage_query_handle_t query;
+  ovstage_predicate_t predicate = { .op = OVSTAGE_FILTER_OP_IN, .value_count = n };
+  ovstage_filter_t filter = { &predicate, 1 };
+
+  if (sizeof (gsize) < 8 || (g_getenv ("SANITIZER") != NULL && g_strcmp0 (g_getenv ("SANITIZER"), "no") != 0)
+      || g_getenv ("OVSTAGE_TEST_VALGRIND") != NULL)
+    {
+      g_test_skip ("needs its own way with memory");
+      return;
+    }
+  if (!g_test_subprocess ())
+    {
+      g_test_trap_subprocess (NULL, 0, G_TEST_SUBPROCESS_INHERIT_STDERR);
+      g_test_trap_assert_passed ();
+      return;
+    }
+  flat_init (&flat);
+  predicate.attribute = token_of (flat.mass);
+  zeroes = mmap (NULL, n * sizeof (ovstage_attribute_write_t), PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (zeroes == MAP_FAILED)
+    exit (0);
+  /* Less than is there by now: nothing large can be had any more. */
+  limit.rlim_cur = limit.rlim_max = (rlim_t) 1 << 30;
+  g_assert_cmpint (setrlimit (RLIMIT_AS, &limit), ==, 0);
+  predicate.values = zeroes;
+  assert_refused (ovstage_write_attributes (flat.stage, flat.query, zeroes, n, 1, OVSTAGE_PRIM_MODE_UPSERT), OVSTAGE_ERROR_OUT_OF_MEMORY,
+                  "4294967295 entries");
+  assert_refused (ovstage_delete_attributes (flat.stage, flat.query, zeroes, n, 1), OVSTAGE_ERROR_OUT_OF_MEMORY, "4294967295 entries");
+  assert_refused (ovstage_query (flat.stage, &filter, NULL, 0, &query), OVSTAGE_ERROR_OUT_OF_MEMORY, "4294967295 entries");
+  assert_not_in_dictionary (flat.dictionary, path_dictionary_create_tokens_from_strings (flat.dictionary, zeroes, n, &id), "no memory");
+  assert_not_in_dictionary (flat.dictionary, path_dictionary_create_paths_from_strings (flat.dictionary, zeroes, n, &id), "no memory");
+  assert_not_in_dictionary (flat.dictionary, path_dictionary_create_path_list_from_strings (flat.dictionary, zeroes, n, &id), "no memory");
+  assert_not_in_dictionary (flat.dictionary, path_dictionary_create_paths_from_tokens (flat.dictionary, zeroes, zeroes, n, &id), "no memory");
+  g_assert_cmpuint (id, ==, 7);
   flat_clear (&flat);
 }
 
@@ -348,6 +396,151 @@ test_destroy_in_deleter (void)
   assert_error (ovstage_release_op (flat.stage, 1), OVSTAGE_ERROR_INVALID_HANDLE, "instance");
 }
 
+static void
+do_nothing (gpointer data)
+{
+}
+
+/* Each function, with what it can do and with what it cannot. */
+static void
+call_all_requests (Flat *flat)
+{
+  ovstage_instance_t *s = flat->stage;
+  const ovx_string_t source = text_of ("/World/A"), target = text_of ("/Copy"), nul = { "/a\0b", 4 };
+  const ovx_string_or_token_t name = named ("mass"), bad = named ("\xff");
+  const ovstage_cuda_sync_t no_sync = { 0, 0 };
+  ovstage_map_desc_t desc = { .attribute = name, .dtype = { kDLFloat, 32, 1 } }, bad_desc = { .attribute = bad };
+  ovstage_predicate_t predicate = { bad, OVSTAGE_FILTER_OP_HAS, NULL, 0 };
+  ovstage_filter_t filter = { &predicate, 1 };
+  ovstage_write_floor_desc_t floor = { .ordinal = 2 };
+  ovstage_write_data_t nothing = { 0 };
+  ovstage_ordinal_range_t range = { .end_ordinal = OVSTAGE_ORDINAL_NEWEST };
+  ovstage_query_handle_t query;
+  ovstage_read_handle_t read;
+  ovstage_map_handle_t map, another;
+  ovstage_ordinal_query_handle_t ordinals[2];
+  ovstage_query_result_t result;
+  ovstage_read_group_t group;
+  ovstage_map_group_t piece;
+  ovstage_ordinal_t ordinal;
+  const void *extension;
+  ovstage_enqueue_result_t request = write_floats (flat, 2, 1, 2, 3);
+
+  assert_ok (ovstage_wait_op (s, request.op_index, 0, NULL));
+  g_assert_null (ovstage_get_last_op_error (s, request.op_index).ptr);
+  assert_ok (ovstage_release_op (s, request.op_index));
+  assert_status (ovstage_release_op (s, request.op_index), OVSTAGE_ERROR_INVALID_HANDLE);
+  assert_status (ovstage_wait_op (s, 0, 0, NULL), OVSTAGE_ERROR_INVALID_HANDLE);
+  assert_status (ovstage_query_extension (s, "none", &extension), OVSTAGE_ERROR_NOT_FOUND);
+  assert_done (s, ovstage_advance_write_floor (s, &floor));
+  assert_done (s, ovstage_get_attribute_write_floor (s, name, &ordinals[0]));
+  assert_refused (ovstage_get_attribute_write_floor (s, bad, &ordinals[1]), OVSTAGE_ERROR_INVALID_ARGUMENT, "attribute");
+  assert_done (s, ovstage_get_oldest_preserved_ordinal (s, &ordinals[1]));
+  assert_ok (ovstage_fetch_ordinal (s, ordinals[0], 0, &ordinal));
+  assert_status (ovstage_fetch_ordinal (s, 0, 0, &ordinal), OVSTAGE_ERROR_INVALID_HANDLE);
+  assert_done (s, ovstage_release_ordinal_query (s, ordinals[0]));
+  assert_done (s, ovstage_release_ordinal_query (s, ordinals[1]));
+  assert_refused (ovstage_release_ordinal_query (s, 0), OVSTAGE_ERROR_INVALID_HANDLE, "ordinal query");
+  assert_refused (ovstage_query (s, &filter, NULL, 0, &query), OVSTAGE_ERROR_INVALID_ARGUMENT, "attribute");
+  assert_done (s, ovstage_query (s, NULL, NULL, 0, &query));
+  assert_ok (ovstage_fetch_query_result (s, query, 0, &result));
+  assert_status (ovstage_fetch_query_result (s, 0, 0, &(ovstage_query_result_t) { 0 }), OVSTAGE_ERROR_INVALID_HANDLE);
+  assert_ok (ovstage_release_query_result (s, &result));
+  assert_status (ovstage_release_query_result (s, &result), OVSTAGE_ERROR_INVALID_HANDLE);
+  assert_done (s, ovstage_release_query (s, query));
+  assert_refused (ovstage_release_query (s, query), OVSTAGE_ERROR_INVALID_HANDLE, "query");
+  assert_status (ovstage_query_from_path_list (s, 0, &query), OVSTAGE_ERROR_INVALID_HANDLE);
+  assert_done (s, ovstage_read_attributes (s, flat->query, &flat->mass, 1, range, &read));
+  assert_ok (ovstage_fetch_read_next (s, read, 0, &group));
+  assert_ok (ovstage_release_group (s, &group));
+  assert_status (ovstage_release_group (s, &group), OVSTAGE_ERROR_INVALID_HANDLE);
+  assert_status (ovstage_fetch_read_next (s, read, 0, &group), OVSTAGE_ERROR_END_OF_ITERATION);
+  assert_done (s, ovstage_release_read (s, read));
+  assert_status (ovstage_fetch_read_next (s, read, 0, &group), OVSTAGE_ERROR_INVALID_HANDLE);
+  assert_refused (ovstage_read_attributes (s, 0, NULL, 0, range, &read), OVSTAGE_ERROR_INVALID_HANDLE, "query");
+  assert_refused (ovstage_write_attribute (s, flat->query, bad, 3, nothing, OVSTAGE_PRIM_MODE_UPSERT), OVSTAGE_ERROR_INVALID_ARGUMENT,
+                  "attribute");
+  assert_done (s, ovstage_write_attributes (s, flat->query, NULL, 0, 3, OVSTAGE_PRIM_MODE_UPSERT));
+  assert_done (s, ovstage_delete_attributes (s, flat->query, &name, 0, 3));
+  assert_refused (ovstage_delete_attributes (s, flat->query, &bad, 1, 3), OVSTAGE_ERROR_INVALID_ARGUMENT, "attribute");
+  assert_refused (ovstage_clone (s, source, &target, 1, 3), OVSTAGE_ERROR_NOT_FOUND, "/World/A");
+  assert_refused (ovstage_clone (s, nul, &target, 1, 3), OVSTAGE_ERROR_INVALID_ARGUMENT, "source");
+  assert_refused (ovstage_clone (s, source, &nul, 1, 3), OVSTAGE_ERROR_INVALID_ARGUMENT, "targets");
+  assert_refused (ovstage_map_attribute (s, flat->query, &bad_desc, 4, NULL, 0, &map), OVSTAGE_ERROR_INVALID_ARGUMENT, "attribute");
+  assert_done (s, ovstage_map_attribute (s, flat->query, &desc, 4, NULL, 0, &map));
+  assert_done (s, ovstage_map_attribute (s, flat->query, &desc, 4, NULL, 0, &another));
+  assert_ok (ovstage_fetch_map_next (s, map, 0, &piece));
+  assert_done (s, ovstage_unmap_group (s, map, &piece, no_sync));
+  assert_refused (ovstage_unmap_group (s, map, &piece, no_sync), OVSTAGE_ERROR_INVALID_HANDLE, "group");
+  assert_status (ovstage_fetch_map_next (s, map, 0, &piece), OVSTAGE_ERROR_END_OF_ITERATION);
+  assert_done (s, ovstage_unmap_attribute (s, map, no_sync));
+  assert_done (s, ovstage_discard_map (s, another));
+  assert_refused (ovstage_unmap_group (s, map, &piece, no_sync), OVSTAGE_ERROR_INVALID_HANDLE, "map");
+  assert_refused (ovstage_unmap_attribute (s, map, no_sync), OVSTAGE_ERROR_INVALID_HANDLE, "map");
+  assert_refused (ovstage_discard_map (s, map), OVSTAGE_ERROR_INVALID_HANDLE, "map");
+  assert_status (ovstage_fetch_map_next (s, map, 0, &piece), OVSTAGE_ERROR_INVALID_HANDLE);
+}
+
+static void
+call_all_of_dictionary (path_dictionary_instance_t *d)
+{
+  const ovx_string_t good[] = { { "/a", 2 }, { "/b", 2 } }, bad[] = { { "/a", 2 }, { "", 0 } };
+  ovx_token_t tokens[2], unknown = 4711, buffer[4];
+  ovx_primpath_t paths[2];
+  ovx_string_t strings[2];
+  const ovx_token_t *names[2];
+  size_t sizes[2], n;
+  ovx_primpath_list_t lists[2];
+
+  assert_in_dictionary (d, path_dictionary_create_tokens_from_strings (d, good, 2, tokens));
+  assert_not_in_dictionary (d, path_dictionary_create_tokens_from_strings (d, bad, 2, tokens), "entry 1");
+  assert_in_dictionary (d, path_dictionary_get_strings_from_tokens (d, tokens, 2, strings));
+  assert_not_in_dictionary (d, path_dictionary_get_strings_from_tokens (d, &unknown, 1, strings), "4711");
+  assert_in_dictionary (d, path_dictionary_create_paths_from_strings (d, good, 2, paths));
+  assert_in_dictionary (d, path_dictionary_get_tokens_from_paths (d, paths, 2, buffer, 4, names, sizes, &n));
+  assert_not_in_dictionary (d, path_dictionary_get_tokens_from_paths (d, &unknown, 1, buffer, 4, names, sizes, &n), "4711");
+  assert_in_dictionary (d, path_dictionary_create_paths_from_tokens (d, names, sizes, 1, paths));
+  assert_not_in_dictionary (d, path_dictionary_create_paths_from_tokens (d, NULL, sizes, 1, paths), "NULL");
+  assert_in_dictionary (d, path_dictionary_create_path_list_from_paths (d, paths, 2, &lists[0]));
+  assert_not_in_dictionary (d, path_dictionary_create_path_list_from_paths (d, &unknown, 1, &lists[1]), "4711");
+  assert_in_dictionary (d, path_dictionary_create_path_list_from_strings (d, good, 2, &lists[1]));
+  assert_in_dictionary (d, path_dictionary_add_path_list_reference (d, lists[0]));
+  assert_in_dictionary (d, path_dictionary_get_num_paths_from_path_list (d, lists[0], &n));
+  assert_in_dictionary (d, path_dictionary_get_paths_from_path_list (d, lists[0], 0, 2, paths, &n));
+  for (guint i = 0; i < 3; i++)
+    assert_in_dictionary (d, path_dictionary_release_path_list_reference (d, lists[i / 2]));
+  assert_not_in_dictionary (d, path_dictionary_release_path_list_reference (d, lists[0]), "path list");
+  assert_not_in_dictionary (d, path_dictionary_add_path_list_reference (d, lists[0]), "path list");
+  assert_not_in_dictionary (d, path_dictionary_get_num_paths_from_path_list (d, lists[0], &n), "path list");
+  assert_not_in_dictionary (d, path_dictionary_get_paths_from_path_list (d, lists[0], 0, 2, paths, &n), "path list");
+}
+
+/* After all of that nobody is inside any more: destroying lets go of the values. */
+static void
+test_nobody_stays (void)
+{
+  Flat flat;
+  Owned owned;
+  const DLManagedTensorVersioned *managed;
+  ovstage_write_data_t data = take (&owned, &managed, do_nothing, NULL);
+  int64_t shape[] = { 3, 20000 };
+  gpointer values = aligned_alloc (256, 3 * 20000 * 4 + 128);
+
+  /* Too much to be copied. */
+  memset (values, 0, 3 * 20000 * 4);
+  owned.managed.dl_tensor.data = values;
+  owned.managed.dl_tensor.ndim = 2;
+  owned.managed.dl_tensor.shape = shape;
+  flat_init (&flat);
+  assert_done (flat.stage, ovstage_write_attribute (flat.stage, flat.query, named ("kept"), 5, data, OVSTAGE_PRIM_MODE_UPSERT));
+  call_all_requests (&flat);
+  call_all_of_dictionary (flat.dictionary);
+  g_assert_cmpint (owned.n_deleted, ==, 0);
+  flat_clear (&flat);
+  g_assert_cmpint (owned.n_deleted, ==, 1);
+  free (values);
+}
+
 typedef struct
 {
   Flat *flat;
@@ -564,10 +757,12 @@ main (int argc, char **argv)
   g_test_add_func ("/flat-hostile/huge-counts/requests", test_huge_counts_in_requests);
   g_test_add_func ("/flat-hostile/huge-counts/dictionary", test_huge_counts_in_dictionary);
   g_test_add_func ("/flat-hostile/huge-counts/buffers", test_huge_buffers);
+  g_test_add_func ("/flat-hostile/no-memory", test_no_memory);
   g_test_add_func ("/flat-hostile/unterminated", test_unterminated);
   g_test_add_func ("/flat-hostile/embedded-nul", test_embedded_nul);
   g_test_add_func ("/flat-hostile/deleters-call-in", test_deleters_call_in);
   g_test_add_func ("/flat-hostile/destroy-in-deleter", test_destroy_in_deleter);
+  g_test_add_func ("/flat-hostile/nobody-stays", test_nobody_stays);
   g_test_add_func ("/flat-hostile/log-calls-in", test_log_calls_in);
   g_test_add_func ("/flat-hostile/log-levels", test_log_levels);
   g_test_add_func ("/flat-hostile/shutdown-early", test_shutdown_early);

@@ -6,6 +6,8 @@
 
 #include "flat-helpers.h"
 
+#define assert_fails(call, part) assert_not_in_dictionary (flat.dictionary, (call), (part))
+
 static void
 test_tokens (void)
 {
@@ -42,17 +44,20 @@ test_token_faults (void)
   flat_init (&flat);
   for (guint i = 0; i < G_N_ELEMENTS (bad); i++)
     {
-      assert_not_in_dictionary (flat.dictionary, path_dictionary_create_tokens_from_strings (flat.dictionary, bad[i], 2, tokens),
-                                "entry 1");
+      assert_fails (path_dictionary_create_tokens_from_strings (flat.dictionary, bad[i], 2, tokens), "entry 1");
       g_assert_cmpuint (tokens[0], ==, 8);
     }
-  assert_not_in_dictionary (flat.dictionary, path_dictionary_create_tokens_from_strings (flat.dictionary, NULL, 1, tokens), "NULL");
-  assert_not_in_dictionary (flat.dictionary, path_dictionary_create_tokens_from_strings (flat.dictionary, bad[0], 1, NULL), "NULL");
+  assert_fails (path_dictionary_create_tokens_from_strings (flat.dictionary, NULL, 1, tokens), "strings is NULL");
+  assert_fails (path_dictionary_create_tokens_from_strings (flat.dictionary, bad[0], 1, NULL), "out_tokens is NULL");
   tokens[0] = flat.mass;
   tokens[1] = 4711;
-  assert_not_in_dictionary (flat.dictionary, path_dictionary_get_strings_from_tokens (flat.dictionary, tokens, 2, back), "4711");
+  assert_fails (path_dictionary_get_strings_from_tokens (flat.dictionary, tokens, 2, back), "entry 1: token 4711 is unknown");
   g_assert_cmpstr (back[0].ptr, ==, "kept");
-  assert_not_in_dictionary (flat.dictionary, path_dictionary_get_strings_from_tokens (flat.dictionary, tokens, 1, NULL), "NULL");
+  assert_fails (path_dictionary_get_strings_from_tokens (flat.dictionary, tokens, 1, NULL), "out_strings is NULL");
+  assert_fails (path_dictionary_get_strings_from_tokens (flat.dictionary, NULL, 1, back), "tokens is NULL");
+  tokens[1] = G_MAXUINT64;
+  assert_fails (path_dictionary_get_strings_from_tokens (flat.dictionary, tokens, 2, back),
+                "token 18446744073709551615 is unknown");
   flat_clear (&flat);
 }
 
@@ -70,9 +75,10 @@ test_paths (void)
   g_assert_cmpuint (paths[1], !=, 0);
   g_assert_cmpuint (paths[0], ==, paths[2]);
   paths[0] = 77;
-  assert_not_in_dictionary (flat.dictionary, path_dictionary_create_paths_from_strings (flat.dictionary, bad, 2, paths), "World");
+  assert_fails (path_dictionary_create_paths_from_strings (flat.dictionary, bad, 2, paths), "World");
   g_assert_cmpuint (paths[0], ==, 77);
-  assert_not_in_dictionary (flat.dictionary, path_dictionary_create_paths_from_strings (flat.dictionary, NULL, 2, paths), "NULL");
+  assert_fails (path_dictionary_create_paths_from_strings (flat.dictionary, NULL, 2, paths), "strings is NULL");
+  assert_fails (path_dictionary_create_paths_from_strings (flat.dictionary, texts, 2, NULL), "out_paths is NULL");
   flat_clear (&flat);
 }
 
@@ -94,6 +100,7 @@ test_paths_and_tokens (void)
   g_assert_cmpuint (done, ==, 3);
   g_assert_cmpuint (n_tokens[0], ==, 2);
   g_assert_cmpuint (n_tokens[1], ==, 0);
+  g_assert_null (tokens[1]);
   g_assert_cmpuint (n_tokens[2], ==, 1);
   g_assert_true (tokens[0] == buffer);
   g_assert_cmpuint (tokens[0][0], ==, make_token (flat.dictionary, "World"));
@@ -101,6 +108,11 @@ test_paths_and_tokens (void)
   g_assert_cmpuint (tokens[2][0], ==, tokens[0][0]);
   assert_in_dictionary (flat.dictionary, path_dictionary_create_paths_from_tokens (flat.dictionary, tokens, n_tokens, 3, again));
   g_assert_cmpmem (again, sizeof again, paths, sizeof paths);
+  /* Of none. */
+  assert_in_dictionary (flat.dictionary, path_dictionary_create_paths_from_strings (flat.dictionary, NULL, 0, NULL));
+  assert_in_dictionary (flat.dictionary, path_dictionary_create_paths_from_tokens (flat.dictionary, NULL, NULL, 0, NULL));
+  assert_in_dictionary (flat.dictionary, path_dictionary_get_tokens_from_paths (flat.dictionary, NULL, 0, NULL, 0, NULL, NULL, &done));
+  g_assert_cmpuint (done, ==, 0);
   flat_clear (&flat);
 }
 
@@ -147,31 +159,33 @@ test_token_path_faults (void)
   slash = make_token (flat.dictionary, "a/b");
   good = make_token (flat.dictionary, "good");
   names = &slash;
-  assert_not_in_dictionary (flat.dictionary, path_dictionary_create_paths_from_tokens (flat.dictionary, &names, &one, 1, &path), "name");
+  assert_fails (path_dictionary_create_paths_from_tokens (flat.dictionary, &names, &one, 1, &path), "token 0 is no name of a prim");
   names = &unknown;
-  assert_not_in_dictionary (flat.dictionary, path_dictionary_create_paths_from_tokens (flat.dictionary, &names, &one, 1, &path), "4711");
+  assert_fails (path_dictionary_create_paths_from_tokens (flat.dictionary, &names, &one, 1, &path), "token 0 is 4711, which is unknown");
   names = &zero;
-  assert_not_in_dictionary (flat.dictionary, path_dictionary_create_paths_from_tokens (flat.dictionary, &names, &one, 1, &path), "empty");
+  assert_fails (path_dictionary_create_paths_from_tokens (flat.dictionary, &names, &one, 1, &path), "token 0 is empty");
   names = NULL;
-  assert_not_in_dictionary (flat.dictionary, path_dictionary_create_paths_from_tokens (flat.dictionary, &names, &one, 1, &path), "NULL");
+  assert_fails (path_dictionary_create_paths_from_tokens (flat.dictionary, &names, &one, 1, &path),
+                "entry 0: tokens is NULL");
   names = &good;
-  assert_not_in_dictionary (flat.dictionary, path_dictionary_create_paths_from_tokens (flat.dictionary, NULL, &one, 1, &path), "NULL");
-  assert_not_in_dictionary (flat.dictionary, path_dictionary_create_paths_from_tokens (flat.dictionary, &names, NULL, 1, &path), "NULL");
-  assert_not_in_dictionary (flat.dictionary, path_dictionary_create_paths_from_tokens (flat.dictionary, &names, &one, 1, NULL), "NULL");
+  assert_fails (path_dictionary_create_paths_from_tokens (flat.dictionary, NULL, &one, 1, &path), "tokens_per_path is NULL");
+  assert_fails (path_dictionary_create_paths_from_tokens (flat.dictionary, &names, NULL, 1, &path),
+                "num_tokens_per_path is NULL");
+  assert_fails (path_dictionary_create_paths_from_tokens (flat.dictionary, &names, &one, 1, NULL), "out_paths is NULL");
   g_assert_cmpuint (path, ==, 7);
 
-  assert_not_in_dictionary (
-      flat.dictionary, path_dictionary_get_tokens_from_paths (flat.dictionary, &wrong, 1, buffer, 1, &names, &one, &done), "4711");
-  assert_not_in_dictionary (
-      flat.dictionary, path_dictionary_get_tokens_from_paths (flat.dictionary, NULL, 1, buffer, 1, &names, &one, &done), "NULL");
-  assert_not_in_dictionary (
-      flat.dictionary, path_dictionary_get_tokens_from_paths (flat.dictionary, &wrong, 1, NULL, 1, &names, &one, &done), "NULL");
-  assert_not_in_dictionary (
-      flat.dictionary, path_dictionary_get_tokens_from_paths (flat.dictionary, &wrong, 1, buffer, 1, NULL, &one, &done), "NULL");
-  assert_not_in_dictionary (
-      flat.dictionary, path_dictionary_get_tokens_from_paths (flat.dictionary, &wrong, 1, buffer, 1, &names, NULL, &done), "NULL");
-  assert_not_in_dictionary (
-      flat.dictionary, path_dictionary_get_tokens_from_paths (flat.dictionary, &wrong, 1, buffer, 1, &names, &one, NULL), "NULL");
+  assert_fails (path_dictionary_get_tokens_from_paths (flat.dictionary, &wrong, 1, buffer, 1, &names, &one, &done),
+                "entry 0: path 4711 is unknown");
+  assert_fails (path_dictionary_get_tokens_from_paths (flat.dictionary, NULL, 1, buffer, 1, &names, &one, &done),
+                "paths is NULL");
+  assert_fails (path_dictionary_get_tokens_from_paths (flat.dictionary, &wrong, 1, NULL, 1, &names, &one, &done),
+                "buffer is NULL");
+  assert_fails (path_dictionary_get_tokens_from_paths (flat.dictionary, &wrong, 1, buffer, 1, NULL, &one, &done),
+                "out_tokens_per_path is NULL");
+  assert_fails (path_dictionary_get_tokens_from_paths (flat.dictionary, &wrong, 1, buffer, 1, &names, NULL, &done),
+                "out_num_tokens_per_path is NULL");
+  assert_fails (path_dictionary_get_tokens_from_paths (flat.dictionary, &wrong, 1, buffer, 1, &names, &one, NULL),
+                "out_num_processed is NULL");
   flat_clear (&flat);
 }
 
@@ -220,11 +234,11 @@ test_references (void)
   assert_in_dictionary (flat.dictionary, path_dictionary_release_path_list_reference (flat.dictionary, list));
   assert_in_dictionary (flat.dictionary, path_dictionary_get_num_paths_from_path_list (flat.dictionary, list, &n));
   assert_in_dictionary (flat.dictionary, path_dictionary_release_path_list_reference (flat.dictionary, list));
-  assert_not_in_dictionary (flat.dictionary, path_dictionary_get_num_paths_from_path_list (flat.dictionary, list, &n), "path list");
-  assert_not_in_dictionary (flat.dictionary, path_dictionary_add_path_list_reference (flat.dictionary, list), "path list");
-  assert_not_in_dictionary (flat.dictionary, path_dictionary_release_path_list_reference (flat.dictionary, list), "path list");
-  assert_not_in_dictionary (flat.dictionary, path_dictionary_add_path_list_reference (flat.dictionary, other.prims), "path list");
-  assert_not_in_dictionary (flat.dictionary, path_dictionary_release_path_list_reference (flat.dictionary, flat.query), "path list");
+  assert_fails (path_dictionary_get_num_paths_from_path_list (flat.dictionary, list, &n), "path list");
+  assert_fails (path_dictionary_add_path_list_reference (flat.dictionary, list), "path list");
+  assert_fails (path_dictionary_release_path_list_reference (flat.dictionary, list), "path list");
+  assert_fails (path_dictionary_add_path_list_reference (flat.dictionary, other.prims), "path list");
+  assert_fails (path_dictionary_release_path_list_reference (flat.dictionary, flat.query), "path list");
   assert_in_dictionary (flat.dictionary, path_dictionary_add_path_list_reference (flat.dictionary, 0));
   assert_in_dictionary (flat.dictionary, path_dictionary_release_path_list_reference (flat.dictionary, 0));
   flat_clear (&flat);
@@ -241,22 +255,19 @@ test_list_faults (void)
   size_t n;
 
   flat_init (&flat);
-  assert_not_in_dictionary (flat.dictionary, path_dictionary_create_path_list_from_strings (flat.dictionary, repeated, 3, &list), "/a");
-  assert_not_in_dictionary (flat.dictionary, path_dictionary_create_path_list_from_strings (flat.dictionary, NULL, 3, &list), "NULL");
-  assert_not_in_dictionary (flat.dictionary, path_dictionary_create_path_list_from_strings (flat.dictionary, repeated, 2, NULL),
-                            "out_list");
-  assert_not_in_dictionary (flat.dictionary, path_dictionary_create_path_list_from_paths (flat.dictionary, paths, 2, &list), "4711");
-  assert_not_in_dictionary (flat.dictionary, path_dictionary_create_path_list_from_paths (flat.dictionary, NULL, 2, &list), "NULL");
-  assert_not_in_dictionary (flat.dictionary, path_dictionary_create_path_list_from_paths (flat.dictionary, paths, 1, NULL), "out_list");
+  assert_fails (path_dictionary_create_path_list_from_strings (flat.dictionary, repeated, 3, &list), "/a");
+  assert_fails (path_dictionary_create_path_list_from_strings (flat.dictionary, NULL, 3, &list), "strings is NULL");
+  assert_fails (path_dictionary_create_path_list_from_strings (flat.dictionary, repeated, 2, NULL), "out_list");
+  assert_fails (path_dictionary_create_path_list_from_paths (flat.dictionary, paths, 2, &list), "4711");
+  assert_fails (path_dictionary_create_path_list_from_paths (flat.dictionary, NULL, 2, &list), "paths is NULL");
+  assert_fails (path_dictionary_create_path_list_from_paths (flat.dictionary, paths, 1, NULL), "out_list");
   g_assert_cmpuint (list, ==, 5);
-  assert_not_in_dictionary (flat.dictionary, path_dictionary_get_num_paths_from_path_list (flat.dictionary, flat.prims, NULL), "NULL");
-  assert_not_in_dictionary (flat.dictionary, path_dictionary_get_num_paths_from_path_list (flat.dictionary, 0, &n), "path list 0");
-  assert_not_in_dictionary (
-      flat.dictionary, path_dictionary_get_paths_from_path_list (flat.dictionary, flat.prims, 0, 2, paths, NULL), "NULL");
-  assert_not_in_dictionary (
-      flat.dictionary, path_dictionary_get_paths_from_path_list (flat.dictionary, flat.prims, 0, 2, NULL, &n), "NULL");
-  assert_not_in_dictionary (
-      flat.dictionary, path_dictionary_get_paths_from_path_list (flat.dictionary, 0, 0, 2, paths, &n), "path list 0");
+  assert_fails (path_dictionary_get_num_paths_from_path_list (flat.dictionary, flat.prims, NULL), "out_num_paths is NULL");
+  assert_fails (path_dictionary_get_num_paths_from_path_list (flat.dictionary, 0, &n), "path list 0");
+  assert_fails (path_dictionary_get_paths_from_path_list (flat.dictionary, flat.prims, 0, 2, paths, NULL),
+                "out_num_paths is NULL");
+  assert_fails (path_dictionary_get_paths_from_path_list (flat.dictionary, flat.prims, 0, 2, NULL, &n), "out_paths is NULL");
+  assert_fails (path_dictionary_get_paths_from_path_list (flat.dictionary, 0, 0, 2, paths, &n), "path list 0");
   flat_clear (&flat);
 }
 

@@ -17,15 +17,15 @@ new_predicate (OvsInstance *instance, const ovstage_predicate_t *predicate, GErr
     return NULL;
   if (!ovs_check_array (predicate->values, predicate->value_count, "values", error))
     return NULL;
+  values = g_try_new (OvsValue, predicate->value_count);
+  if (!ovs_check_room (values, predicate->value_count, error))
+    return NULL;
   for (gsize i = 0; i < predicate->value_count; i++)
     if (!ovs_check_string (predicate->values[i], error))
       {
         g_prefix_error (error, "values[%" G_GSIZE_FORMAT "]: ", i);
         return NULL;
       }
-  values = g_try_new (OvsValue, predicate->value_count);
-  if (!ovs_check_room (values, predicate->value_count, error))
-    return NULL;
   for (gsize i = 0; i < predicate->value_count; i++)
     {
       const ovx_string_t *text = &predicate->values[i];
