@@ -382,6 +382,85 @@ test_clone (void)
   flat_clear (&flat);
 }
 
+static gboolean
+is_zero (gconstpointer data, gsize size)
+{
+  const guint8 *bytes = data;
+
+  for (gsize i = 0; i < size; i++)
+    if (bytes[i] != 0)
+      return FALSE;
+  return TRUE;
+}
+
+#define assert_cleared(call, expected, place)                                                                          \
+  G_STMT_START                                                                                                         \
+  {                                                                                                                    \
+    memset (&(place), 0xff, sizeof (place));                                                                           \
+    assert_status (call, expected);                                                                                    \
+    g_assert_true (is_zero (&(place), sizeof (place)));                                                                \
+  }                                                                                                                    \
+  G_STMT_END
+
+/* Where nothing is given, nothing is left of what was there before. */
+static void
+test_places (void)
+{
+  Flat flat;
+  ovstage_op_wait_result_t wait;
+  ovstage_query_result_t result;
+  ovstage_read_group_t group;
+  ovstage_map_group_t piece;
+  ovstage_query_handle_t query;
+  ovstage_read_handle_t read;
+  ovstage_map_handle_t map;
+  ovstage_ordinal_query_handle_t ordinal;
+  ovstage_map_desc_t desc = { .attribute = named ("\xff") };
+  ovstage_predicate_t predicate = { named ("\xff"), OVSTAGE_FILTER_OP_HAS, NULL, 0 };
+  ovstage_filter_t filter = { &predicate, 1 };
+  ovstage_ordinal_range_t range = { 0, 0, false };
+  ovstage_instance_t *instances[2] = { NULL };
+  const void *extension;
+  const ovstage_cuda_sync_t no_sync = { 0, 0 };
+
+  flat_init (&flat);
+  instances[1] = flat.stage;
+  for (guint i = 0; i < 2; i++)
+    {
+      ovstage_instance_t *s = instances[i];
+      ovstage_api_status_t bad_name = s != NULL ? OVSTAGE_ERROR_INVALID_ARGUMENT : OVSTAGE_ERROR_INVALID_HANDLE;
+
+      assert_cleared (ovstage_wait_op (s, 0, 0, &wait), OVSTAGE_ERROR_INVALID_HANDLE, wait);
+      assert_cleared (ovstage_query_extension (s, "none", &extension), s != NULL ? OVSTAGE_ERROR_NOT_FOUND : OVSTAGE_ERROR_INVALID_HANDLE,
+                      extension);
+      assert_cleared (ovstage_query_from_path_list (s, 0, &query), OVSTAGE_ERROR_INVALID_HANDLE, query);
+      assert_cleared (ovstage_query (s, &filter, NULL, 0, &query).status, bad_name, query);
+      assert_cleared (ovstage_query (s, NULL, NULL, 1, &query).status, OVSTAGE_ERROR_INVALID_ARGUMENT, query);
+      assert_cleared (ovstage_fetch_query_result (s, 0, 0, &result), OVSTAGE_ERROR_INVALID_HANDLE, result);
+      assert_cleared (ovstage_read_attributes (s, 0, NULL, 0, range, &read).status, OVSTAGE_ERROR_INVALID_HANDLE, read);
+      assert_cleared (ovstage_read_attributes (s, 0, NULL, 1, range, &read).status, OVSTAGE_ERROR_INVALID_ARGUMENT, read);
+      assert_cleared (ovstage_fetch_read_next (s, 0, 0, &group), OVSTAGE_ERROR_INVALID_HANDLE, group);
+      assert_cleared (ovstage_map_attribute (s, 0, &desc, 1, NULL, 0, &map).status, bad_name, map);
+      assert_cleared (ovstage_map_attribute (s, 0, &desc, 1, NULL, 1, &map).status, OVSTAGE_ERROR_INVALID_ARGUMENT, map);
+      assert_cleared (ovstage_fetch_map_next (s, 0, 0, &piece), OVSTAGE_ERROR_INVALID_HANDLE, piece);
+      assert_cleared (ovstage_get_attribute_write_floor (s, named ("\xff"), &ordinal).status, bad_name, ordinal);
+      assert_cleared (ovstage_get_oldest_preserved_ordinal (NULL, &ordinal).status, OVSTAGE_ERROR_INVALID_HANDLE, ordinal);
+    }
+  /* After the last, too. */
+  assert_done (flat.stage, ovstage_read_attributes (flat.stage, flat.query, NULL, 0, range, &read));
+  assert_cleared (ovstage_fetch_read_next (flat.stage, read, 0, &group), OVSTAGE_ERROR_END_OF_ITERATION, group);
+  assert_done (flat.stage, ovstage_release_read (flat.stage, read));
+  assert_done (flat.stage, change_at (&flat, MAP, 1));
+  assert_ok (ovstage_fetch_map_next (flat.stage, last_map, 0, &piece));
+  assert_cleared (ovstage_fetch_map_next (flat.stage, last_map, 0, &piece), OVSTAGE_ERROR_END_OF_ITERATION, piece);
+  assert_done (flat.stage, ovstage_unmap_attribute (flat.stage, last_map, no_sync));
+  /* And where all is well but for failures, of which there are none. */
+  memset (&wait, 0xff, sizeof wait);
+  assert_ok (ovstage_wait_op (flat.stage, write_floats (&flat, 2, 1, 2, 3).op_index, 0, &wait));
+  g_assert_true (is_zero (&wait, sizeof wait));
+  flat_clear (&flat);
+}
+
 /* All there is room for; the thread is told why the next one is not made. */
 static void
 test_create (void)
@@ -432,6 +511,7 @@ main (int argc, char **argv)
   g_test_add_func ("/flat-errors/ranges", test_ranges);
   g_test_add_func ("/flat-errors/filters", test_filters);
   g_test_add_func ("/flat-errors/clone", test_clone);
+  g_test_add_func ("/flat-errors/places", test_places);
   g_test_add_func ("/flat-errors/create", test_create);
   return g_test_run ();
 }

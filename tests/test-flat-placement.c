@@ -94,77 +94,133 @@ test_without_device (void)
   flat_clear (&flat);
 }
 
+/* What the wrappers are called with, which is what the functions of the table are to get. */
+typedef struct
+{
+  Flat flat;
+  ovstage_write_data_t data;
+  ovstage_attribute_write_t writes[3];
+  ovstage_map_desc_t desc;
+  ovstage_ordinal_range_t range;
+  size_t sizes[2];
+} Call;
+
+static Call call;
+static const ovstage_placement_t *expected_placement;
+
+static void
+check_call (ovstage_instance_t *instance, ovstage_query_handle_t query, const ovstage_placement_t *placement)
+{
+  g_assert_true (instance == call.flat.stage);
+  g_assert_cmpuint (query, ==, call.flat.query);
+  g_assert_true (placement == expected_placement);
+}
+
 static ovstage_enqueue_result_t
 write_cb (ovstage_instance_t *instance, ovstage_query_handle_t query, ovx_string_or_token_t attribute, ovstage_ordinal_t ordinal,
           ovstage_write_data_t data, ovstage_prim_mode_t prim_mode, const ovstage_placement_t *placement)
 {
-  g_assert_nonnull (placement);
-  return (ovstage_enqueue_result_t) { OVSTAGE_OK, ordinal };
+  check_call (instance, query, placement);
+  g_assert_cmpuint (attribute.token, ==, call.flat.mass);
+  g_assert_cmpuint (ordinal, ==, 4);
+  g_assert_cmpmem (&data, sizeof data, &call.data, sizeof call.data);
+  g_assert_cmpint (prim_mode, ==, OVSTAGE_PRIM_MODE_UPDATE);
+  return (ovstage_enqueue_result_t) { OVSTAGE_OK, 11 };
 }
 
 static ovstage_enqueue_result_t
 write_all_cb (ovstage_instance_t *instance, ovstage_query_handle_t query, const ovstage_attribute_write_t *writes, size_t num_writes,
               ovstage_ordinal_t ordinal, ovstage_prim_mode_t prim_mode, const ovstage_placement_t *placement)
 {
-  return (ovstage_enqueue_result_t) { OVSTAGE_OK, num_writes };
+  check_call (instance, query, placement);
+  g_assert_true (writes == call.writes);
+  g_assert_cmpuint (num_writes, ==, 3);
+  g_assert_cmpuint (ordinal, ==, 5);
+  g_assert_cmpint (prim_mode, ==, OVSTAGE_PRIM_MODE_INSERT);
+  return (ovstage_enqueue_result_t) { OVSTAGE_OK, 12 };
 }
 
 static ovstage_enqueue_result_t
 read_cb (ovstage_instance_t *instance, ovstage_query_handle_t query, const ovx_token_t *attributes, size_t num_attributes,
          ovstage_ordinal_range_t range, const ovstage_placement_t *placement, ovstage_read_handle_t *out_read)
 {
+  check_call (instance, query, placement);
+  g_assert_true (attributes == &call.flat.mass);
+  g_assert_cmpuint (num_attributes, ==, 1);
+  g_assert_cmpuint (range.start_ordinal, ==, 2);
+  g_assert_cmpuint (range.end_ordinal, ==, 6);
+  g_assert_true (range.has_start_ordinal);
   *out_read = 77;
-  return (ovstage_enqueue_result_t) { OVSTAGE_OK, range.end_ordinal };
+  return (ovstage_enqueue_result_t) { OVSTAGE_OK, 13 };
 }
 
 static ovstage_enqueue_result_t
 map_cb (ovstage_instance_t *instance, ovstage_query_handle_t query, const ovstage_map_desc_t *desc, ovstage_ordinal_t ordinal,
         const size_t *element_sizes, size_t num_element_sizes, const ovstage_placement_t *placement, ovstage_map_handle_t *out_map)
 {
+  check_call (instance, query, placement);
+  g_assert_true (desc == &call.desc);
+  g_assert_cmpuint (ordinal, ==, 7);
+  g_assert_true (element_sizes == call.sizes);
+  g_assert_cmpuint (num_element_sizes, ==, 2);
   *out_map = 78;
-  return (ovstage_enqueue_result_t) { OVSTAGE_OK, ordinal };
+  return (ovstage_enqueue_result_t) { OVSTAGE_ERROR_TIMEOUT, 14 };
+}
+
+/* All four pass on what they get, and give what they are given. */
+static void
+assert_passed_on (const ovstage_placement_t *placement)
+{
+  ovstage_instance_t *s = call.flat.stage;
+  ovstage_query_handle_t query = call.flat.query;
+  ovstage_read_handle_t read = 0;
+  ovstage_map_handle_t map = 0;
+  ovstage_enqueue_result_t result;
+
+  expected_placement = placement;
+  result = ovstage_write_attribute_on_device (s, query, token_of (call.flat.mass), 4, call.data, OVSTAGE_PRIM_MODE_UPDATE, placement);
+  assert_ok (result.status);
+  g_assert_cmpuint (result.op_index, ==, 11);
+  result = ovstage_write_attributes_on_device (s, query, call.writes, 3, 5, OVSTAGE_PRIM_MODE_INSERT, placement);
+  g_assert_cmpuint (result.op_index, ==, 12);
+  result = ovstage_read_attributes_on_device (s, query, &call.flat.mass, 1, call.range, placement, &read);
+  g_assert_cmpuint (result.op_index, ==, 13);
+  g_assert_cmpuint (read, ==, 77);
+  result = ovstage_map_attribute_on_device (s, query, &call.desc, 7, call.sizes, 2, placement, &map);
+  assert_status (result.status, OVSTAGE_ERROR_TIMEOUT);
+  g_assert_cmpuint (result.op_index, ==, 14);
+  g_assert_cmpuint (map, ==, 78);
 }
 
 static void
 test_table (void)
 {
-  Flat flat;
   ovstage_placement_t placement = OVSTAGE_PLACEMENT_INIT;
   ovstage_placement_extension_v1_t table = {
     1, sizeof table, write_cb, write_all_cb, read_cb, map_cb,
   };
   const ovstage_placement_extension_v1_t *extension;
-  ovstage_write_data_t data = { 0 };
-  ovstage_attribute_write_t writes[3] = { 0 };
-  ovstage_map_desc_t desc = { .attribute = named ("a") };
-  ovstage_ordinal_range_t range = { .end_ordinal = 6 };
-  ovstage_read_handle_t read = 0;
-  ovstage_map_handle_t map = 0;
 
-  flat_init (&flat);
+  memset (&call, 0, sizeof call);
+  call.data.count = 9;
+  call.range = (ovstage_ordinal_range_t) { 2, 6, true };
+  flat_init (&call.flat);
   fake_table = &table;
-  assert_ok (ovstage_query_placement_extension (flat.stage, &extension));
+  assert_ok (ovstage_query_placement_extension (call.flat.stage, &extension));
   g_assert_true (extension == &table);
-  g_assert_cmpuint (ovstage_write_attribute_on_device (flat.stage, flat.query, named ("a"), 4, data, OVSTAGE_PRIM_MODE_UPSERT,
-                                                       &placement).op_index,
-                    ==, 4);
-  g_assert_cmpuint (
-      ovstage_write_attributes_on_device (flat.stage, flat.query, writes, 3, 1, OVSTAGE_PRIM_MODE_UPSERT, NULL).op_index, ==, 3);
-  g_assert_cmpuint (ovstage_read_attributes_on_device (flat.stage, flat.query, &flat.mass, 1, range, NULL, &read).op_index, ==, 6);
-  g_assert_cmpuint (read, ==, 77);
-  g_assert_cmpuint (ovstage_map_attribute_on_device (flat.stage, flat.query, &desc, 5, NULL, 0, NULL, &map).op_index, ==, 5);
-  g_assert_cmpuint (map, ==, 78);
+  assert_passed_on (&placement);
+  assert_passed_on (NULL);
 
   /* Another version, or a smaller table. A larger one begins the same. */
   table.version = 2;
-  assert_not_found (&flat, NULL);
+  assert_not_found (&call.flat, NULL);
   table.version = 1;
   table.struct_size = sizeof table - 1;
-  assert_not_found (&flat, &placement);
+  assert_not_found (&call.flat, &placement);
   table.struct_size = sizeof table + 8;
-  assert_ok (ovstage_query_placement_extension (flat.stage, &extension));
+  assert_ok (ovstage_query_placement_extension (call.flat.stage, &extension));
   fake_table = NULL;
-  flat_clear (&flat);
+  flat_clear (&call.flat);
 }
 
 int

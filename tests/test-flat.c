@@ -129,6 +129,28 @@ test_version (void)
 static void
 test_error_string (void)
 {
+  static const struct
+  {
+    ovstage_api_status_t status;
+    const char *text;
+  } texts[] = {
+    { OVSTAGE_OK, "success" },
+    { OVSTAGE_ERROR_INVALID_ARGUMENT, "invalid argument" },
+    { OVSTAGE_ERROR_INVALID_HANDLE, "invalid handle" },
+    { OVSTAGE_ERROR_NOT_FOUND, "not found" },
+    { OVSTAGE_ERROR_ALREADY_EXISTS, "already exists" },
+    { OVSTAGE_ERROR_PRIM_NOT_FOUND, "already exists" },
+    { OVSTAGE_ERROR_WRITE_FLOOR_VIOLATION, "write floor violation" },
+    { OVSTAGE_ERROR_NOT_SUPPORTED, "not supported" },
+    { OVSTAGE_ERROR_QUEUE_FULL, "queue full" },
+    { OVSTAGE_ERROR_END_OF_ITERATION, "end of iteration" },
+    { OVSTAGE_ERROR_OUT_OF_MEMORY, "out of memory" },
+    { OVSTAGE_ERROR_LAYOUT_CHANGED, "layout changed" },
+    { OVSTAGE_ERROR_TIMEOUT, "timeout" },
+    { OVSTAGE_ERROR_OP_FAILED, "operation failed" },
+    { OVSTAGE_ERROR_OUT_OF_RANGE, "out of range" },
+    { OVSTAGE_ERROR_INTERNAL, "internal error" },
+  };
   const char *ok = ovstage_get_error_string (NULL, OVSTAGE_OK);
 
   for (int i = -2; i < 120; i++)
@@ -140,7 +162,10 @@ test_error_string (void)
       if (i != 0)
         g_assert_cmpstr (text, !=, ok);
     }
-  g_assert_cmpstr (ovstage_get_error_string (NULL, OVSTAGE_ERROR_TIMEOUT), !=, ovstage_get_error_string (NULL, (ovstage_api_status_t) 98));
+  for (guint i = 0; i < G_N_ELEMENTS (texts); i++)
+    g_assert_cmpstr (ovstage_get_error_string (NULL, texts[i].status), ==, texts[i].text);
+  g_assert_cmpstr (ovstage_get_error_string (NULL, (ovstage_api_status_t) 98), ==, "unknown status");
+  g_assert_cmpstr (ovstage_get_error_string (NULL, (ovstage_api_status_t) -1), ==, "unknown status");
 }
 
 static gpointer
