@@ -401,6 +401,28 @@ do_nothing (gpointer data)
 {
 }
 
+/* After a call that went well the thread has no last error, whatever was before. */
+#define assert_ok_and_quiet(call)                                                                                      \
+  G_STMT_START                                                                                                         \
+  {                                                                                                                    \
+    assert_error (ovstage_release_op (NULL, 1), OVSTAGE_ERROR_INVALID_HANDLE, "instance");                             \
+    assert_ok (call);                                                                                                  \
+    g_assert_null (ovstage_get_last_error ().ptr);                                                                     \
+  }                                                                                                                    \
+  G_STMT_END
+
+#define assert_done_and_quiet(stage, call)                                                                             \
+  G_STMT_START                                                                                                         \
+  {                                                                                                                    \
+    ovstage_enqueue_result_t accepted_;                                                                                \
+                                                                                                                       \
+    assert_error (ovstage_release_op (NULL, 1), OVSTAGE_ERROR_INVALID_HANDLE, "instance");                             \
+    accepted_ = (call);                                                                                                \
+    g_assert_null (ovstage_get_last_error ().ptr);                                                                     \
+    assert_done (stage, accepted_);                                                                                    \
+  }                                                                                                                    \
+  G_STMT_END
+
 /* Each function, with what it can do and with what it cannot. */
 static void
 call_all_requests (Flat *flat)
@@ -426,55 +448,61 @@ call_all_requests (Flat *flat)
   const void *extension;
   ovstage_enqueue_result_t request = write_floats (flat, 2, 1, 2, 3);
 
-  assert_ok (ovstage_wait_op (s, request.op_index, 0, NULL));
+  assert_ok_and_quiet (ovstage_wait_op (s, request.op_index, 0, NULL));
   g_assert_null (ovstage_get_last_op_error (s, request.op_index).ptr);
-  assert_ok (ovstage_release_op (s, request.op_index));
+  assert_ok_and_quiet (ovstage_release_op (s, request.op_index));
   assert_status (ovstage_release_op (s, request.op_index), OVSTAGE_ERROR_INVALID_HANDLE);
   assert_status (ovstage_wait_op (s, 0, 0, NULL), OVSTAGE_ERROR_INVALID_HANDLE);
   assert_status (ovstage_query_extension (s, "none", &extension), OVSTAGE_ERROR_NOT_FOUND);
-  assert_done (s, ovstage_advance_write_floor (s, &floor));
-  assert_done (s, ovstage_get_attribute_write_floor (s, name, &ordinals[0]));
+  assert_done_and_quiet (s, ovstage_advance_write_floor (s, &floor));
+  assert_done_and_quiet (s, ovstage_get_attribute_write_floor (s, name, &ordinals[0]));
   assert_refused (ovstage_get_attribute_write_floor (s, bad, &ordinals[1]), OVSTAGE_ERROR_INVALID_ARGUMENT, "attribute");
-  assert_done (s, ovstage_get_oldest_preserved_ordinal (s, &ordinals[1]));
-  assert_ok (ovstage_fetch_ordinal (s, ordinals[0], 0, &ordinal));
+  assert_done_and_quiet (s, ovstage_get_oldest_preserved_ordinal (s, &ordinals[1]));
+  assert_ok_and_quiet (ovstage_fetch_ordinal (s, ordinals[0], 0, &ordinal));
   assert_status (ovstage_fetch_ordinal (s, 0, 0, &ordinal), OVSTAGE_ERROR_INVALID_HANDLE);
-  assert_done (s, ovstage_release_ordinal_query (s, ordinals[0]));
-  assert_done (s, ovstage_release_ordinal_query (s, ordinals[1]));
+  assert_done_and_quiet (s, ovstage_release_ordinal_query (s, ordinals[0]));
+  assert_done_and_quiet (s, ovstage_release_ordinal_query (s, ordinals[1]));
   assert_refused (ovstage_release_ordinal_query (s, 0), OVSTAGE_ERROR_INVALID_HANDLE, "ordinal query");
   assert_refused (ovstage_query (s, &filter, NULL, 0, &query), OVSTAGE_ERROR_INVALID_ARGUMENT, "attribute");
-  assert_done (s, ovstage_query (s, NULL, NULL, 0, &query));
-  assert_ok (ovstage_fetch_query_result (s, query, 0, &result));
+  assert_done_and_quiet (s, ovstage_query (s, NULL, NULL, 0, &query));
+  assert_ok_and_quiet (ovstage_fetch_query_result (s, query, 0, &result));
   assert_status (ovstage_fetch_query_result (s, 0, 0, &(ovstage_query_result_t) { 0 }), OVSTAGE_ERROR_INVALID_HANDLE);
-  assert_ok (ovstage_release_query_result (s, &result));
+  assert_ok_and_quiet (ovstage_release_query_result (s, &result));
   assert_status (ovstage_release_query_result (s, &result), OVSTAGE_ERROR_INVALID_HANDLE);
-  assert_done (s, ovstage_release_query (s, query));
+  assert_done_and_quiet (s, ovstage_release_query (s, query));
   assert_refused (ovstage_release_query (s, query), OVSTAGE_ERROR_INVALID_HANDLE, "query");
   assert_status (ovstage_query_from_path_list (s, 0, &query), OVSTAGE_ERROR_INVALID_HANDLE);
-  assert_done (s, ovstage_read_attributes (s, flat->query, &flat->mass, 1, range, &read));
-  assert_ok (ovstage_fetch_read_next (s, read, 0, &group));
-  assert_ok (ovstage_release_group (s, &group));
+  assert_ok_and_quiet (ovstage_query_from_path_list (s, flat->prims, &query));
+  assert_done_and_quiet (s, ovstage_release_query (s, query));
+  assert_status (ovstage_release_op (NULL, 1), OVSTAGE_ERROR_INVALID_HANDLE);
+  g_assert_nonnull (ovstage_get_path_dictionary (s));
+  g_assert_null (ovstage_get_last_error ().ptr);
+  assert_done_and_quiet (s, ovstage_read_attributes (s, flat->query, &flat->mass, 1, range, &read));
+  assert_ok_and_quiet (ovstage_fetch_read_next (s, read, 0, &group));
+  assert_ok_and_quiet (ovstage_release_group (s, &group));
   assert_status (ovstage_release_group (s, &group), OVSTAGE_ERROR_INVALID_HANDLE);
   assert_status (ovstage_fetch_read_next (s, read, 0, &group), OVSTAGE_ERROR_END_OF_ITERATION);
-  assert_done (s, ovstage_release_read (s, read));
+  assert_done_and_quiet (s, ovstage_release_read (s, read));
   assert_status (ovstage_fetch_read_next (s, read, 0, &group), OVSTAGE_ERROR_INVALID_HANDLE);
   assert_refused (ovstage_read_attributes (s, 0, NULL, 0, range, &read), OVSTAGE_ERROR_INVALID_HANDLE, "query");
   assert_refused (ovstage_write_attribute (s, flat->query, bad, 3, nothing, OVSTAGE_PRIM_MODE_UPSERT), OVSTAGE_ERROR_INVALID_ARGUMENT,
                   "attribute");
-  assert_done (s, ovstage_write_attributes (s, flat->query, NULL, 0, 3, OVSTAGE_PRIM_MODE_UPSERT));
-  assert_done (s, ovstage_delete_attributes (s, flat->query, &name, 0, 3));
+  assert_done_and_quiet (s, ovstage_write_attributes (s, flat->query, NULL, 0, 3, OVSTAGE_PRIM_MODE_UPSERT));
+  assert_done_and_quiet (s, ovstage_delete_attributes (s, flat->query, &name, 0, 3));
   assert_refused (ovstage_delete_attributes (s, flat->query, &bad, 1, 3), OVSTAGE_ERROR_INVALID_ARGUMENT, "attribute");
   assert_refused (ovstage_clone (s, source, &target, 1, 3), OVSTAGE_ERROR_NOT_FOUND, "/World/A");
   assert_refused (ovstage_clone (s, nul, &target, 1, 3), OVSTAGE_ERROR_INVALID_ARGUMENT, "source");
   assert_refused (ovstage_clone (s, source, &nul, 1, 3), OVSTAGE_ERROR_INVALID_ARGUMENT, "targets");
   assert_refused (ovstage_map_attribute (s, flat->query, &bad_desc, 4, NULL, 0, &map), OVSTAGE_ERROR_INVALID_ARGUMENT, "attribute");
-  assert_done (s, ovstage_map_attribute (s, flat->query, &desc, 4, NULL, 0, &map));
-  assert_done (s, ovstage_map_attribute (s, flat->query, &desc, 4, NULL, 0, &another));
-  assert_ok (ovstage_fetch_map_next (s, map, 0, &piece));
-  assert_done (s, ovstage_unmap_group (s, map, &piece, no_sync));
+  assert_done_and_quiet (s, ovstage_map_attribute (s, flat->query, &desc, 4, NULL, 0, &map));
+  assert_done_and_quiet (s, ovstage_map_attribute (s, flat->query, &desc, 4, NULL, 0, &another));
+  assert_ok_and_quiet (ovstage_fetch_map_next (s, map, 0, &piece));
+  assert_done_and_quiet (s, ovstage_unmap_group (s, map, &piece, no_sync));
   assert_refused (ovstage_unmap_group (s, map, &piece, no_sync), OVSTAGE_ERROR_INVALID_HANDLE, "group");
   assert_status (ovstage_fetch_map_next (s, map, 0, &piece), OVSTAGE_ERROR_END_OF_ITERATION);
-  assert_done (s, ovstage_unmap_attribute (s, map, no_sync));
-  assert_done (s, ovstage_discard_map (s, another));
+  g_assert_null (ovstage_get_last_error ().ptr);
+  assert_done_and_quiet (s, ovstage_unmap_attribute (s, map, no_sync));
+  assert_done_and_quiet (s, ovstage_discard_map (s, another));
   assert_refused (ovstage_unmap_group (s, map, &piece, no_sync), OVSTAGE_ERROR_INVALID_HANDLE, "map");
   assert_refused (ovstage_unmap_attribute (s, map, no_sync), OVSTAGE_ERROR_INVALID_HANDLE, "map");
   assert_refused (ovstage_discard_map (s, map), OVSTAGE_ERROR_INVALID_HANDLE, "map");
@@ -619,7 +647,7 @@ test_log_levels (void)
   g_assert_cmpint (first.level, ==, OVSTAGE_LOG_LEVEL_INFO);
   g_assert_cmpuint (first.n, ==, 5);
 
-  assert_ok (ovstage_set_log_callback (log_cb, &second));
+  assert_ok_and_quiet (ovstage_set_log_callback (log_cb, &second));
   g_log ("ovstage", G_LOG_LEVEL_WARNING, "told");
   g_assert_cmpuint (first.n, ==, 5);
   g_assert_cmpuint (second.n, ==, 1);

@@ -121,6 +121,40 @@ test_discard (void)
   flat_clear (&flat);
 }
 
+/* The list of a group is there until the group is committed, or its map is let go of. */
+static void
+test_list_of_group (void)
+{
+  Flat flat;
+  ovstage_map_handle_t maps[3];
+  ovstage_map_group_t groups[3];
+  size_t n;
+
+  flat_init (&flat);
+  for (guint i = 0; i < 3; i++)
+    {
+      maps[i] = map_or_fail (&flat, 1);
+      fill (&flat, maps[i], &groups[i], 1);
+    }
+  assert_in_dictionary (flat.dictionary, path_dictionary_release_path_list_reference (flat.dictionary, flat.prims));
+  for (guint i = 0; i < 3; i++)
+    {
+      assert_in_dictionary (flat.dictionary, path_dictionary_get_num_paths_from_path_list (flat.dictionary, groups[i].prims.list, &n));
+      g_assert_cmpuint (n, ==, 3);
+      /* It is not the caller's. */
+      assert_not_in_dictionary (flat.dictionary, path_dictionary_release_path_list_reference (flat.dictionary, groups[i].prims.list),
+                                "path list");
+      assert_done (flat.stage, i == 0   ? ovstage_unmap_attribute (flat.stage, maps[i], no_sync)
+                               : i == 1 ? ovstage_discard_map (flat.stage, maps[i])
+                                        : ovstage_unmap_group (flat.stage, maps[i], &groups[i], no_sync));
+    }
+  assert_not_in_dictionary (flat.dictionary,
+                            path_dictionary_get_num_paths_from_path_list (flat.dictionary, groups[0].prims.list, &n), "path list");
+  assert_done (flat.stage, ovstage_unmap_attribute (flat.stage, maps[2], no_sync));
+  flat.prims = 0;
+  flat_clear (&flat);
+}
+
 /* A failed commit lets go of the handle all the same. */
 static void
 test_late_commit (void)
@@ -274,6 +308,7 @@ main (int argc, char **argv)
   g_test_add_func ("/flat-maps/commit-group", test_commit_group);
   g_test_add_func ("/flat-maps/commit-rest", test_commit_rest);
   g_test_add_func ("/flat-maps/discard", test_discard);
+  g_test_add_func ("/flat-maps/list-of-group", test_list_of_group);
   g_test_add_func ("/flat-maps/late-commit", test_late_commit);
   g_test_add_func ("/flat-maps/two-maps", test_two_maps);
   g_test_add_func ("/flat-maps/arrays", test_arrays);
