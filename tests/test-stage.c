@@ -5,6 +5,9 @@
 /* The stage through the public API: properties, floors, what is refused, the
  * signal, and how it ends. */
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <ovstage/ovstage.h>
 
 /* 32 MiB: more than a call moves by itself. */
@@ -734,6 +737,38 @@ test_threads (Fixture *f, gconstpointer unused)
     g_thread_join (threads[i]);
 }
 
+#ifndef __SANITIZE_THREAD__
+/* A child of fork() has its own copy of an idle stage, and threads of its own for large work. */
+static void
+test_fork (Fixture *f, gconstpointer unused)
+{
+  g_autoptr (OvstageQuery) query = big_query (f);
+  g_autoptr (OvstageWriteData) data = big_data ();
+  int status = -1;
+  pid_t child;
+
+  take_well (ovstage_stage_write_attribute (f->stage, query, f->speed, 1, data, OVSTAGE_PRIM_MODE_UPSERT, NULL));
+  take_well (advance (f, 1));
+  child = fork ();
+  g_assert_cmpint (child, >=, 0);
+  if (child == 0)
+    {
+      alarm (20);
+      take_well (ovstage_stage_write_attribute (f->stage, query, f->speed, 2, data, OVSTAGE_PRIM_MODE_UPSERT, NULL));
+      take_well (advance (f, 2));
+      g_clear_object (&query);
+      g_clear_object (&f->query);
+      g_clear_object (&f->stage);
+      _exit (0);
+    }
+  g_assert_cmpint (waitpid (child, &status, 0), ==, child);
+  g_assert_true (WIFEXITED (status));
+  g_assert_cmpint (WEXITSTATUS (status), ==, 0);
+  g_assert_cmpuint (ovstage_stage_get_write_floor (f->stage), ==, 1);
+  take_well (ovstage_stage_write_attribute (f->stage, query, f->speed, 2, data, OVSTAGE_PRIM_MODE_UPSERT, NULL));
+}
+#endif
+
 #define ADD(name, func) g_test_add ("/stage/" name, Fixture, NULL, set_up, func, tear_down)
 
 int
@@ -766,6 +801,9 @@ main (int argc, char **argv)
   g_test_add_func ("/stage/sealed/own-context", test_sealed_own_context);
   ADD ("sealed/disposed", test_sealed_disposed);
   g_test_add_func ("/stage/in-flight", test_in_flight);
+#ifndef __SANITIZE_THREAD__
+  ADD ("fork", test_fork);
+#endif
   ADD ("closed", test_closed);
   ADD ("threads", test_threads);
   return g_test_run ();

@@ -5,6 +5,8 @@
 #include "config.h"
 
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/ovs-debug.h"
 #include "base/ovs-sync.h"
@@ -393,6 +395,40 @@ test_stopped_twice (void)
   fixture_clear (&fixture);
 }
 
+#ifndef __SANITIZE_THREAD__
+/* fork() takes no threads along: the child gets its own. */
+static void
+test_fork (void)
+{
+  Fixture fixture;
+  int status = -1;
+  pid_t child;
+
+  fixture_init (&fixture, 3);
+  for (guint i = 0; i < 10; i++)
+    push_number (&fixture, i);
+  wait_done (&fixture, 10);
+
+  child = fork ();
+  g_assert_cmpint (child, >=, 0);
+  if (child == 0)
+    {
+      alarm (20);
+      for (guint i = 10; i < 20; i++)
+        push_number (&fixture, i);
+      wait_done (&fixture, 20);
+      ovs_workers_stop (fixture.workers);
+      _exit (get_done (&fixture) == 20 ? 0 : 1);
+    }
+  g_assert_cmpint (waitpid (child, &status, 0), ==, child);
+  g_assert_true (WIFEXITED (status));
+  g_assert_cmpint (WEXITSTATUS (status), ==, 0);
+  g_assert_cmpuint (get_done (&fixture), ==, 10);
+  ovs_workers_stop (fixture.workers);
+  fixture_clear (&fixture);
+}
+#endif
+
 int
 main (int argc, char *argv[])
 {
@@ -410,6 +446,9 @@ main (int argc, char *argv[])
   g_test_add_func ("/workers/push-after-stop", test_push_after_stop);
   g_test_add_func ("/workers/many-pushers", test_many_pushers);
   g_test_add_func ("/workers/stopped-twice", test_stopped_twice);
+#ifndef __SANITIZE_THREAD__
+  g_test_add_func ("/workers/fork", test_fork);
+#endif
 
   return g_test_run ();
 }

@@ -22,7 +22,7 @@ struct _OvsWorkers
 {
   gint refs; /* (atomic) */
   guint n_threads;
-  pid_t pid; /* of the process whose threads these are */
+  gint pid; /* (atomic) of the process whose threads these are, or BEGINNING */
 
   OvsMutex lock; /* protects all below */
   OvsCond work;  /* a job came, a pause ended, or the end is near */
@@ -37,6 +37,9 @@ struct _OvsWorkers
   gboolean stopping;
   GPtrArray *threads; /* (owned) (nullable) GThread, to be joined; NULL once stopped */
 };
+
+/* A child of fork() is about to get threads of its own. */
+#define BEGINNING (-1)
 
 static __thread gboolean in_worker;
 
@@ -198,11 +201,40 @@ start_thread (OvsWorkers *workers)
     g_ptr_array_add (workers->threads, g_steal_pointer (&thread));
 }
 
+/* A child of fork() has none of the threads, and conditions that they seem to wait for. What they ran is lost; what they
+ * had not begun is the child's, too. */
+static void
+begin_again (OvsWorkers *workers)
+{
+  ovs_mutex_init (&workers->lock);
+  ovs_cond_init (&workers->work);
+  ovs_cond_init (&workers->ended);
+  workers->n_running = workers->n_waiting = 0;
+  if (workers->threads != NULL)
+    workers->threads = g_ptr_array_new ();
+}
+
+static void
+ensure_process (OvsWorkers *workers)
+{
+  gint pid = getpid (), known;
+
+  while (G_UNLIKELY ((known = g_atomic_int_get (&workers->pid)) != pid))
+    if (known == BEGINNING)
+      g_thread_yield ();
+    else if (g_atomic_int_compare_and_exchange (&workers->pid, known, BEGINNING))
+      {
+        begin_again (workers);
+        g_atomic_int_set (&workers->pid, pid);
+      }
+}
+
 void
 ovs_workers_push (OvsWorkers *workers, void (*func) (gpointer), gpointer data)
 {
   Job job = { func, data };
 
+  ensure_process (workers);
   ovs_mutex_lock (&workers->lock);
   append_job (workers, job);
   if (workers->n_jobs > workers->n_waiting && workers->n_running < workers->n_threads)
@@ -247,8 +279,8 @@ ovs_workers_stop (OvsWorkers *workers)
   g_autoptr (GPtrArray) threads = NULL;
   guint i;
 
-  /* A child of fork() has none of the threads, and perhaps a lock that one of them held. */
-  if (getpid () != workers->pid)
+  /* In a child of fork() that pushed nothing there is nobody to wait for, and perhaps a lock that one of them held. */
+  if (getpid () != g_atomic_int_get (&workers->pid))
     return;
 
   ovs_mutex_lock (&workers->lock);

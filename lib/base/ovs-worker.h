@@ -5,7 +5,9 @@
 /* The stage's own threads. GLib's shared pool is small and belongs to everyone,
  * so a stage that used it could starve its application, and the other way round.
  * Jobs start in the order they were pushed. A job may push jobs, and must never
- * wait for one: whoever needs a result is a job that is pushed later. */
+ * wait for one: whoever needs a result is a job that is pushed later.
+ *
+ * A child of fork() gets threads of its own with its first push, if no other thread was in here when it came to be. */
 
 #pragma once
 

@@ -50,6 +50,9 @@
  * withdrawn, running work ends, and every wait gets its result. Groups and tensors
  * that are held stay valid.
  *
+ * After fork() the child has a stage of its own, with threads of its own, if nothing
+ * was in flight and no other thread was in a call just then. What was never ends there.
+ *
  * Since: 1.0
  */
 
