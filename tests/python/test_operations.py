@@ -3,6 +3,7 @@
 """Operations: waiting, ids, asyncio and GLib main loops."""
 
 import asyncio
+import contextlib
 import gc
 import subprocess
 import sys
@@ -16,6 +17,36 @@ from ovstage import ErrorCode, OrdinalRange, OvstageError
 from support import StageCase
 
 SECOND = 10**9
+
+
+class Never(ovstage.glib.Task):
+    """What is not done before it is told to end, or cancelled."""
+
+    def __init__(self, refuses=False):
+        self._done = self._asked = self._running = False
+        self._callbacks, self._error, self._turn = [], None, 0
+        self.refuses = refuses
+
+    def end(self):
+        self._finish(None, None)
+
+    def cancel(self):
+        if self._done or self.refuses:
+            return False
+        self._asked = True
+        self._finish(None, ovstage.glib.CancelledError())
+        return True
+
+
+@contextlib.contextmanager
+def reported():
+    """What nobody was there to catch."""
+    seen = []
+    hook, sys.unraisablehook = sys.unraisablehook, seen.append
+    try:
+        yield seen
+    finally:
+        sys.unraisablehook = hook
 
 
 class Operations(StageCase):
@@ -291,15 +322,8 @@ class Large(StageCase):
         self.assertFalse(task.cancel())
         self.seal()
 
-    def never(self):
-        """A task that waits for ever."""
-        task = ovstage.glib.Task.__new__(ovstage.glib.Task)
-        task._done = task._asked = task._running = False
-        task._callbacks, task._error, task._turn = [], None, 0
-        return task
-
     def test_glib_callbacks_that_raise(self):
-        never, called = self.never(), []
+        never, called = Never(), []
 
         async def wait():
             await never
@@ -308,75 +332,187 @@ class Large(StageCase):
         async def outer():
             return await task
 
-        task = ovstage.glib.spawn(wait())
-
         def failing(task):
             called.append("failing")
             raise KeyError("callback")
 
+        task = ovstage.glib.spawn(wait())
         task.add_done_callback(failing)
         other = ovstage.glib.spawn(outer())
         task.add_done_callback(failing)
         task.add_done_callback(lambda task: called.append("last"))
-        with self.assertRaises(KeyError) as caught:
-            never._finish(None, None)
-        self.assertIsInstance(caught.exception.__context__, KeyError)
-        self.assertEqual(called, ["failing", "failing", "last"])
-        self.assertEqual((task.result(), other.result()), (5, 5))
+        with reported() as seen:
+            never.end()
+            self.assertEqual(called, ["failing", "failing", "last"])
+            self.assertEqual((task.result(), other.result()), (5, 5))
+            # When it is done, and by what is cancelled.
+            task.add_done_callback(failing)
+            cancelled = ovstage.glib.spawn(self.wait_for(Never()))
+            cancelled.add_done_callback(failing)
+            self.assertTrue(cancelled.cancel())
+        self.assertEqual([(entry.exc_type, entry.object) for entry in seen], [(KeyError, failing)] * 4)
 
-    def test_glib_cancel_with_cleanup(self):
-        cleaned = []
+    def test_glib_callback_that_stops(self):
+        def stopping(task):
+            raise KeyboardInterrupt
 
-        async def good():
+        never, called = Never(), []
+        task = ovstage.glib.spawn(self.wait_for(never))
+        task.add_done_callback(stopping)
+        task.add_done_callback(called.append)
+        with self.assertRaises(KeyboardInterrupt):
+            never.end()
+        self.assertEqual((called, task.done()), ([task], True))
+
+    def test_glib_cancelled_while_awaiting(self):
+        """As asyncio has it, which is asked first."""
+
+        async def plain(never):
+            await never
+
+        async def cleaning(never):
             try:
-                await self.never()
+                await never
             finally:
-                cleaned.append(True)
+                log.append("cleaned")
 
-        async def failing():
+        async def failing(never):
             try:
-                await self.never()
+                await never
             finally:
                 raise KeyError("cleanup")
 
-        async def awaiting():
+        async def handling(never):
             try:
-                await self.never()
-            finally:
-                await self.never()
+                await never
+            except Exception:
+                log.append("no exception")
+            except BaseException as error:
+                log.append(type(error).__name__)
+                return "went on"
 
+        async def awaiting(never):
+            try:
+                await never
+            finally:
+                await soon()
+                log.append("awaited")
+
+        async def resisting(never):
+            for _ in range(2):
+                try:
+                    await never
+                except BaseException:
+                    log.append("again")
+            return "ended"
+
+        async def inner(never):
+            try:
+                await never
+            except BaseException as error:
+                log.append("inner " + type(error).__name__)
+                raise
+
+        async def outer(never):
+            try:
+                await spawn(inner(never))
+            except BaseException as error:
+                log.append("outer " + type(error).__name__)
+                raise
+
+        async def stubborn(never):
+            async def refuse():
+                try:
+                    await never
+                except BaseException:
+                    return "stayed"
+
+            return await spawn(refuse())
+
+        async def from_within(never):
+            log.append(this[0].cancel())
+            log.append("goes on")
+            await never
+
+        async def at_the_end(never):
+            log.append(this[0].cancel())
+            return "too late"
+
+        def outcome(task, cancelled):
+            try:
+                return task.result()
+            except cancelled:
+                with self.assertRaises(cancelled):
+                    task.exception()
+                return "cancelled" if task.cancelled() else "another was cancelled"
+            except KeyError:
+                self.assertFalse(task.cancelled())
+                return "KeyError"
+
+        async def in_asyncio(function):
+            this[0] = asyncio.ensure_future(function(asyncio.get_running_loop().create_future()))
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            first = this[0].cancel()
+            await asyncio.wait([this[0]])
+            return first, this[0].cancel(), outcome(this[0], asyncio.CancelledError)
+
+        async def in_glib(function):
+            async def begin(never):
+                await start
+                return await function(never)
+
+            start = Never()
+            this[0] = ovstage.glib.spawn(begin(Never()))
+            start.end()
+            return this[0].cancel(), this[0].cancel(), outcome(this[0], ovstage.glib.CancelledError)
+
+        for function in (plain, cleaning, failing, handling, awaiting, inner, outer, stubborn, from_within, at_the_end):
+            with self.subTest(function.__name__):
+                log, this = [], [None]
+                spawn, soon = asyncio.ensure_future, lambda: asyncio.sleep(0)
+                expected = asyncio.run(in_asyncio(function)), log
+                log, this = [], [None]
+                spawn, soon = ovstage.glib.spawn, self.soon
+                self.assertEqual((ovstage.glib.run(in_glib(function)), log), expected)
+        # One that awaits after that, and is cancelled again.
+        log = []
+        never = Never(refuses=True)
+        task = ovstage.glib.spawn(resisting(never))
+        self.assertEqual((task.cancel(), task.done(), task.cancel(), task.done(), task.cancel()), (True, False, True, True, False))
+        self.assertEqual((task.result(), log), ("ended", ["again", "again"]))
+        never.end()
+
+    async def soon(self):
+        await self.stage.advance_write_floor(0)
+
+    def test_glib_cancelled_operation_goes_on(self):
+        operation = self.pending(1)
+        task = ovstage.glib.spawn(self.wait_for(operation))
+        if not task.done():
+            self.assertTrue(task.cancel())
+            self.assertTrue(task.cancelled())
+        operation.wait()
+        ovstage._native._iterate()
+        self.seal()
+
+    def test_glib_stopped_while_cancelled(self):
         async def stopping():
             try:
-                await self.never()
+                await Never()
             finally:
                 raise KeyboardInterrupt
 
-        for function, error in ((good, ovstage.glib.CancelledError), (failing, KeyError), (awaiting, RuntimeError)):
-            with self.subTest(function.__name__):
-                task, told = ovstage.glib.spawn(function()), []
-                task.add_done_callback(told.append)
-                self.assertTrue(task.cancel())
-                self.assertEqual((task.done(), told), (True, [task]))
-                with self.assertRaises(error):
-                    task.result()
-                self.assertFalse(task.cancel())
-        self.assertEqual(cleaned, [True])
         task = ovstage.glib.spawn(stopping())
         with self.assertRaises(KeyboardInterrupt):
             task.cancel()
         self.assertIsInstance(task.exception(), KeyboardInterrupt)
 
-    def test_glib_cancel_from_within(self):
-        async def frame():
-            await never
-            with self.assertRaisesRegex(RuntimeError, "running"):
-                task.cancel()
-            return "went on"
-
-        never = self.never()
-        task = ovstage.glib.spawn(frame())
-        never._finish(None, None)
-        self.assertEqual(task.result(), "went on")
+    def test_glib_cancelled_is_not_reported(self):
+        with reported() as seen:
+            ovstage.glib.spawn(self.wait_for(Never())).cancel()
+            gc.collect()
+        self.assertEqual(seen, [])
 
     def test_pygobject_main_loop(self):
         try:
@@ -464,13 +600,9 @@ class Awaiting(StageCase):
         async def wrong():
             raise KeyError("unasked")
 
-        seen = []
-        hook, sys.unraisablehook = sys.unraisablehook, seen.append
-        try:
+        with reported() as seen:
             ovstage.glib.spawn(wrong())
             gc.collect()
-        finally:
-            sys.unraisablehook = hook
         self.assertEqual([entry.exc_type for entry in seen], [KeyError])
 
     def test_no_loop(self):
@@ -500,13 +632,17 @@ class Signals(unittest.TestCase):
         code = """if True:
             import sys, threading, os, signal, time
             from ovstage import glib
-            class Never:
-                def __await__(self):
-                    task = glib.Task.__new__(glib.Task)
-                    task._done, task._asked, task._callbacks, task._error = False, True, [], None
-                    yield task
+            class Never(glib.Task):
+                def __init__(self):
+                    self._done, self._asked, self._callbacks, self._error = False, True, [], None
+                def cancel(self):
+                    return False
             async def wait():
-                await Never()
+                try:
+                    await Never()
+                except glib.CancelledError:
+                    print("cleaned")
+                    raise
             threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
             try:
                 glib.run(wait())
@@ -514,7 +650,7 @@ class Signals(unittest.TestCase):
                 print("interrupted")
         """
         result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
-        self.assertEqual((result.stdout.strip(), result.returncode), ("interrupted", 0), result.stderr)
+        self.assertEqual((result.stdout.strip(), result.returncode), ("cleaned\ninterrupted", 0), result.stderr)
 
 
 if __name__ == "__main__":

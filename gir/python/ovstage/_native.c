@@ -372,6 +372,18 @@ data_type_text (PyObject *module, PyObject *args)
   return result;
 }
 
+static PyObject *
+report (PyObject *module, PyObject *args)
+{
+  PyObject *error, *where;
+
+  if (!PyArg_ParseTuple (args, "OO", &error, &where))
+    return NULL;
+  PyErr_Restore (Py_NewRef ((PyObject *) Py_TYPE (error)), Py_NewRef (error), PyException_GetTraceback (error));
+  PyErr_WriteUnraisable (where);
+  Py_RETURN_NONE;
+}
+
 static PyMethodDef module_methods[] = {
   { "make_dltensor", PYOVS_METHOD (pyovs_make_dltensor), METH_FASTCALL | METH_KEYWORDS,
     PyDoc_STR ("make_dltensor($module, obj, dtype=None, *, shape=None, ndim=None, strides=None)\n--\n\n"
@@ -397,6 +409,7 @@ static PyMethodDef module_methods[] = {
   { "_invoke", pyovs_invoke, METH_VARARGS, PyDoc_STR ("Has a function called in a main context.") },
   { "_iterate", pyovs_iterate, METH_NOARGS,
     PyDoc_STR ("Iterates the thread-default main context once; returns now and then even if nothing happens.") },
+  { "_report", report, METH_VARARGS, PyDoc_STR ("Reports an exception that nobody is there to catch.") },
   { "_drain", drain, METH_NOARGS, PyDoc_STR ("Closes what is open; called as the interpreter ends.") },
   { NULL },
 };

@@ -17,8 +17,9 @@ read and on a watch::
 
     task = ovstage.glib.spawn(frame(stage, query, values))
 
-A coroutine runs at once up to the first operation that is not done yet. Neither
-PyGObject nor asyncio is needed.
+A coroutine runs at once up to the first operation that is not done yet. A task is
+cancelled as one of asyncio is: ``CancelledError`` is raised where its coroutine
+awaits, and may be dealt with there. Neither PyGObject nor asyncio is needed.
 """
 
 from __future__ import annotations
@@ -31,14 +32,14 @@ from ._async import Step, running_loop, stepping
 __all__ = ["CancelledError", "Task", "run", "spawn"]
 
 
-class CancelledError(Exception):
-    """The task was cancelled."""
+class CancelledError(BaseException):
+    """The task was cancelled. It is no Exception, so that handlers of errors let it pass."""
 
 
 class Task(Awaitable[Any]):
     """A coroutine that runs in a main context. Made by spawn()."""
 
-    __slots__ = ("_coroutine", "_result", "_error", "_done", "_asked", "_callbacks", "_turn", "_running", "__weakref__")
+    __slots__ = ("_coroutine", "_result", "_error", "_done", "_asked", "_callbacks", "_turn", "_running", "_awaited", "_must_cancel", "__weakref__")
 
     def __init__(self, coroutine: Coroutine[Any, Any, Any]) -> None:
         self._done = False
@@ -48,6 +49,8 @@ class Task(Awaitable[Any]):
         self._callbacks: List[Callable[[Task], Any]] = []
         self._turn = 0
         self._running = False
+        self._awaited: Optional[Task] = None
+        self._must_cancel = False
         if not hasattr(coroutine, "send") or not hasattr(coroutine, "throw"):
             self._done = True
             raise TypeError(f"a coroutine is needed, not {type(coroutine).__name__}")
@@ -68,41 +71,41 @@ class Task(Awaitable[Any]):
         return self._result
 
     def exception(self) -> Optional[BaseException]:
-        """What the coroutine raised, or None."""
+        """What the coroutine raised, or None; raises CancelledError if the task was cancelled."""
         if not self._done:
             raise RuntimeError("the task is not done")
         self._asked = True
+        if isinstance(self._error, CancelledError):
+            raise self._error
         return self._error
 
-    def cancel(self) -> bool:
-        """Closes the coroutine; result() then raises CancelledError, or what the coroutine raised while it was closed.
+    def cancelled(self) -> bool:
+        """Whether the coroutine ended with the CancelledError that cancel() raised in it."""
+        return self._done and isinstance(self._error, CancelledError)
 
-        False if it has ended. A coroutine can neither cancel itself nor await anything while it is closed.
+    def cancel(self) -> bool:
+        """Raises CancelledError in the coroutine, where it awaits. False if it has ended.
+
+        A task that it awaits is cancelled first, and with it the wait. The coroutine may clean up, also by
+        awaiting, and go on if it wants to. From within, this is so where it awaits next.
         """
         if self._done:
             return False
         if self._running:
-            raise RuntimeError("the task is running, it cannot be cancelled from within")
-        self._turn += 1
-        self._running = True
-        try:
-            self._coroutine.close()
-        except Exception as failure:
-            self._finish(None, failure)
-        except BaseException as failure:
-            self._finish(None, failure)
-            raise
-        else:
-            self._asked = True
-            self._finish(None, CancelledError("the task was cancelled"))
-        finally:
-            self._running = False
+            self._must_cancel = True
+        elif self._awaited is None or not self._awaited.cancel():
+            # Whoever tells that what is awaited is done comes too late.
+            self._turn += 1
+            self._step(CancelledError("the task was cancelled"))
         return True
 
     def add_done_callback(self, callback: Callable[[Task], Any]) -> None:
-        """Has ``callback(task)`` called when the coroutine has ended; at once if it has."""
+        """Has ``callback(task)`` called when the coroutine has ended; at once if it has.
+
+        What it raises is reported, and keeps nobody else from being called.
+        """
         if self._done:
-            callback(self)
+            self._call(callback)
         else:
             self._callbacks.append(callback)
 
@@ -121,17 +124,21 @@ class Task(Awaitable[Any]):
         self._result = result
         self._error = error
         callbacks, self._callbacks = self._callbacks, []
-        # One that raises does not keep the others from being called. Who awaits this task is among them.
-        raised: Optional[BaseException] = None
+        # Who awaits this task is among them.
+        stop: Optional[BaseException] = None
         for callback in callbacks:
             try:
-                callback(self)
+                self._call(callback)
             except BaseException as failure:
-                if raised is not None and failure.__context__ is None:
-                    failure.__context__ = raised
-                raised = failure
-        if raised is not None:
-            raise raised
+                stop = failure
+        if stop is not None:
+            raise stop
+
+    def _call(self, callback: Callable[[Task], Any]) -> None:
+        try:
+            callback(self)
+        except Exception as failure:
+            _native._report(failure, callback)
 
     def _resume(self, turn: int) -> None:
         # A cancelled wait may still be told that its operation is done.
@@ -139,6 +146,7 @@ class Task(Awaitable[Any]):
             self._step(None)
 
     def _step(self, error: Optional[BaseException]) -> None:
+        self._awaited = None
         outer = stepping.loop
         stepping.loop = running_loop()
         self._running = True
@@ -154,6 +162,8 @@ class Task(Awaitable[Any]):
             ended = False
         except StopIteration as stop:
             result = stop.value
+            if self._must_cancel:
+                failure = CancelledError("the task was cancelled")
         except BaseException as raised:
             failure = raised
         finally:
@@ -163,8 +173,10 @@ class Task(Awaitable[Any]):
         if not ended:
             self._wait_for(target)
             return
+        if isinstance(failure, CancelledError):
+            self._asked = True
         self._finish(result, failure)
-        if failure is not None and not isinstance(failure, Exception):
+        if failure is not None and not isinstance(failure, (Exception, CancelledError)):
             raise failure
 
     def _wait_for(self, target: Any) -> None:
@@ -174,9 +186,14 @@ class Task(Awaitable[Any]):
             target._watch(lambda: self._resume(turn), True)
         elif isinstance(target, Task):
             target._asked = True
+            self._awaited = target
             target.add_done_callback(lambda task: self._resume(turn))
         else:
             self._step(RuntimeError(f"only operations and tasks can be awaited here, not {target!r}"))
+            return
+        if self._must_cancel and turn == self._turn and not self._done:
+            self._must_cancel = False
+            self.cancel()
 
 
 def spawn(coroutine: Coroutine[Any, Any, Any]) -> Task:
@@ -200,5 +217,7 @@ def run(coroutine: Coroutine[Any, Any, Any]) -> Any:
             _native._iterate()
     except BaseException:
         task.cancel()
+        while not task.done():
+            _native._iterate()
         raise
     return task.result()
