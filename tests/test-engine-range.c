@@ -857,8 +857,7 @@ test_held_for_long (gconstpointer data)
   g_autofree char *told = NULL;
 
   scene_init_budget (&scene, 50, 8192);
-  if (g_str_equal (kind, "compact"))
-    ovs_debug_set_flags (OVS_DEBUG_COMPACT);
+  ovs_debug_set_flags (g_str_equal (kind, "compact") ? OVS_DEBUG_COMPACT : 0);
   write_or_fail (&scene, scene.query, scene.a, 1, payload_fill (float32, 50, 0));
   seal_or_fail (&scene, 1);
   ovs_stage_lock (scene.stage);
