@@ -36,7 +36,7 @@ export PYTHONPATH
 
 check "the extension is built" build_extension
 check "it is the one that is used" "$debug" -c 'import ovstage; assert ovstage._native.__file__.startswith("'"$package"'")'
-for name in dlpack exchange write read operations; do
+for name in dlpack exchange write read map operations; do
   check "test_$name.py" "$debug" -X dev "$srcdir/tests/run-python.py" "$srcdir/tests/python/test_$name.py"
 done
 

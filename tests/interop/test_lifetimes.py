@@ -186,6 +186,17 @@ class Exports(GrowthCase):
 
         self.loop(once)
 
+    def test_table_several_at_once(self):
+        outs = [ctypes.c_void_p() for _ in range(3)]
+
+        def once():
+            for out in outs:
+                ours.from_object(self.tensor, ctypes.byref(out))
+            for out in outs:
+                steal(out)
+
+        self.loop(once)
+
     def test_buffers(self):
         def once():
             memoryview(self.tensor)
