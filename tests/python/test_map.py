@@ -286,6 +286,12 @@ class Arguments(MapCase):
         for dtype, name in ((np.uint8, "uint8"), (np.bool_, "bool"), (np.complex128, "complex128"), (np.dtype("l"), "int64")):
             with self.map(attribute=name, dtype=dtype) as session:
                 self.assertEqual(str(session.fetch_next().data_type), name)
+        for dtype, name in (((np.float32, 3), "float32x3"), (("f8", (4, 4)), "float64x16")):
+            with self.map(attribute=name, dtype=np.dtype(dtype)) as session:
+                self.assertEqual(str(session.fetch_next().data_type), name)
+        for shape in (65536, (256, 256), (30000, 3)):
+            with self.assertRaisesRegex(ValueError, "dtype: .* 65535"):
+                self.map(dtype=np.dtype((np.uint8, shape)))
         for dtype in (np.dtype(">f4"), np.dtype("U3"), np.dtype("datetime64[s]"), np.object_, np.dtype([("x", "f4")])):
             with self.subTest(dtype):
                 with self.assertRaisesRegex(BufferError, "^dtype: "):

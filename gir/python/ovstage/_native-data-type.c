@@ -62,7 +62,7 @@ is_numpy_type (PyObject *numpy, PyObject *object)
   return result;
 }
 
-/* An array of it tells what it would be here. */
+/* An array of it tells what it would be here: axes that a dtype brings, as np.dtype ((np.float32, 3)) does, are lanes. */
 static gboolean
 ask_numpy (PyObject *numpy, PyObject *object, OvstageDataType *dtype)
 {
@@ -70,6 +70,9 @@ ask_numpy (PyObject *numpy, PyObject *object, OvstageDataType *dtype)
   PyovsRefusal refusal = { 0, NULL };
   PyovsSource source = { 0, };
   OvstageTensor *tensor;
+  const gint64 *shape;
+  gint64 lanes = 1;
+  gsize n_dims, i;
 
   if (array == NULL)
     return FALSE;
@@ -83,7 +86,16 @@ ask_numpy (PyObject *numpy, PyObject *object, OvstageDataType *dtype)
       return FALSE;
     }
   *dtype = *ovstage_tensor_get_data_type (tensor);
+  shape = ovstage_tensor_get_shape (tensor, &n_dims);
+  for (i = 1; i < n_dims && lanes <= G_MAXUINT16; i++)
+    lanes = shape[i] <= G_MAXUINT16 ? lanes * shape[i] : G_MAXINT64;
   pyovs_tensor_unref (tensor);
+  if (lanes > G_MAXUINT16)
+    {
+      PyErr_Format (PyExc_ValueError, "dtype: %R has more lanes than %d", object, G_MAXUINT16);
+      return FALSE;
+    }
+  dtype->lanes = lanes;
   return TRUE;
 }
 
