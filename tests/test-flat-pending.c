@@ -510,13 +510,14 @@ wait_in_deleter (gpointer data)
 {
   Wait *wait = data;
   ovstage_read_group_t group;
-  ovstage_op_wait_result_t result = { .error_op_id_count = 9 };
+  ovstage_op_wait_result_t result = { .error_op_id_count = 9, .lowest_pending_op_id = 9 };
 
   if (!ovs_workers_is_worker_thread ())
     return;
   assert_error (ovstage_wait_op (wait->paused->flat.stage, wait->op, OVSTAGE_TIMEOUT_INFINITE, &result), OVSTAGE_ERROR_INVALID_ARGUMENT,
                 "own threads");
   g_assert_cmpuint (result.error_op_id_count, ==, 0);
+  g_assert_cmpuint (result.lowest_pending_op_id, ==, 0);
   assert_error (ovstage_fetch_read_next (wait->paused->flat.stage, wait->read, 1000, &group), OVSTAGE_ERROR_INVALID_ARGUMENT,
                 "own threads");
   /* It may look. */

@@ -111,6 +111,34 @@ test_stale_instance (void)
     }
 }
 
+/* Pointers of the right look: of a place that nobody had yet, and those of the other kind, while all is there. */
+static void
+test_crossed_instance (void)
+{
+  Flat flat;
+  ovstage_instance_t *unused = (ovstage_instance_t *) (G_MAXSIZE - 2);
+  ovx_api_result_t result;
+  size_t n;
+
+  flat_init (&flat);
+  assert_error (ovstage_release_op (unused, 1), OVSTAGE_ERROR_INVALID_HANDLE, "instance");
+  ovstage_destroy_instance (unused);
+  assert_last_error ("instance");
+  assert_error (ovstage_release_op ((ovstage_instance_t *) flat.dictionary, 1), OVSTAGE_ERROR_INVALID_HANDLE, "instance");
+  ovstage_destroy_instance ((ovstage_instance_t *) flat.dictionary);
+  assert_last_error ("instance");
+  result = path_dictionary_get_num_paths_from_path_list ((path_dictionary_instance_t *) flat.stage, flat.prims, &n);
+  assert_not_in_dictionary (flat.dictionary, result, "dictionary");
+  assert_in_dictionary (flat.dictionary, path_dictionary_get_num_paths_from_path_list (flat.dictionary, flat.prims, &n));
+
+  assert_status (ovstage_release_op (NULL, 1), OVSTAGE_ERROR_INVALID_HANDLE);
+  ovstage_destroy_instance (NULL);
+  g_assert_null (ovstage_get_last_error ().ptr);
+  assert_status (ovstage_release_op (NULL, 1), OVSTAGE_ERROR_INVALID_HANDLE);
+  flat_clear (&flat);
+  g_assert_null (ovstage_get_last_error ().ptr);
+}
+
 static void
 test_version (void)
 {
@@ -255,6 +283,8 @@ test_wait_invalid (void)
   write = write_floats (&flat, 1, 1, 2, 3);
   foreign = write_floats (&other, 1, 1, 2, 3);
   assert_error (ovstage_wait_op (flat.stage, 0, 0, &wait), OVSTAGE_ERROR_INVALID_HANDLE, "operation 0");
+  /* That of the query, which nobody was told. */
+  assert_error (ovstage_wait_op (flat.stage, write.op_index - 1, 0, &wait), OVSTAGE_ERROR_INVALID_HANDLE, "operation");
   assert_error (ovstage_wait_op (flat.stage, write.op_index + 100, 0, &wait), OVSTAGE_ERROR_INVALID_HANDLE, "operation");
   assert_error (ovstage_wait_op (flat.stage, G_MAXUINT64, 0, &wait), OVSTAGE_ERROR_INVALID_HANDLE, "operation");
   assert_error (ovstage_wait_op (flat.stage, foreign.op_index, 0, &wait), OVSTAGE_ERROR_INVALID_HANDLE, "operation");
@@ -448,6 +478,7 @@ main (int argc, char **argv)
   g_test_add_func ("/flat/create", test_create);
   g_test_add_func ("/flat/many-instances", test_many_instances);
   g_test_add_func ("/flat/stale-instance", test_stale_instance);
+  g_test_add_func ("/flat/crossed-instance", test_crossed_instance);
   g_test_add_func ("/flat/version", test_version);
   g_test_add_func ("/flat/error-string", test_error_string);
   g_test_add_func ("/flat/last-error", test_last_error);
