@@ -84,7 +84,19 @@ gboolean ovs_fold_plan_sets (OvsFold *fold, OvsFoldAttr *attr);
 /* The same with deletes among them: the entries go one by one. */
 gboolean ovs_fold_plan_entries (OvsFold *fold, OvsFoldAttr *attr, guint64 floor);
 
-/* A version of an array column: plan_version() and run_step() for records. @base: what is below, as for these. */
+/* After a step, no row is live from @n on. */
+gboolean ovs_fold_covers_live (const OvsFoldStep *step, guint32 n);
+
+/* After a step, no row is live beside those of a part of it. */
+static inline gboolean
+ovs_fold_part_covers (const OvsFoldColumn *column, const OvsFoldStep *step, const OvsPart *part)
+{
+  if (part->rows == NULL)
+    return part->first == 0 && (part->n >= step->n_rows || ovs_fold_covers_live (step, part->n));
+  return part->capacity == 0 && !column->moved && part->n == step->n_live;
+}
+
+/* A version of an array column: plan_version() and run_step() for records. */
 gboolean ovs_fold_plan_array (OvsFold *fold, OvsFoldColumn *column, gboolean may_fold_in_place, guint s);
 void ovs_fold_run_array (OvsFold *fold, OvsFoldColumn *column, guint s);
 
