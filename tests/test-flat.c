@@ -42,6 +42,7 @@ static void
 test_many_instances (void)
 {
   ovstage_instance_t *first = NULL;
+  const void *extension;
 
   assert_ok (ovstage_create_instance (NULL, &first));
   ovstage_destroy_instance (first);
@@ -51,6 +52,8 @@ test_many_instances (void)
 
       assert_ok (ovstage_create_instance (NULL, &stage));
       g_assert_true (stage != first);
+      /* Nor is it taken for the one that has its place by now. */
+      assert_error (ovstage_query_extension (first, "none", &extension), OVSTAGE_ERROR_INVALID_HANDLE, "instance");
       ovstage_destroy_instance (stage);
     }
   assert_error (ovstage_release_op (first, 1), OVSTAGE_ERROR_INVALID_HANDLE, "instance");
