@@ -171,9 +171,16 @@ test_ids (Fixture *f, gconstpointer unused)
 static void
 test_small_is_done (Fixture *f, gconstpointer unused)
 {
-  g_autoptr (OvstageOperation) write = write_filled (f, 1);
-  g_autoptr (OvstageOperation) seal = advance (f, 1);
+  g_autoptr (OvstageOperation) write = NULL;
+  g_autoptr (OvstageOperation) seal = NULL;
 
+  if (strstr (g_getenv ("OVSTAGE_DEBUG") != NULL ? g_getenv ("OVSTAGE_DEBUG") : "", "async") != NULL)
+    {
+      g_test_skip ("nothing is done at once with OVSTAGE_DEBUG=async");
+      return;
+    }
+  write = write_filled (f, 1);
+  seal = advance (f, 1);
   g_assert_true (ovstage_operation_is_done (write));
   g_assert_true (ovstage_operation_is_done (seal));
   g_assert_cmpuint (ovstage_operation_get_lowest_pending_id (seal), ==, 0);
