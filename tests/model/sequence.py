@@ -347,7 +347,8 @@ class Generator:
         n_prims = self.n_prims(which)
         attribute = attribute or rng.choice(self.attributes)
         is_array, dtype, lanes, semantic = self.favourites[attribute][0]
-        if self.chance(0.2):
+        mode = rng.choices((model.UPSERT, model.INSERT, model.UPDATE), (74, 9, 17))[0]
+        if self.chance(0.2 if mode == model.UPSERT else 0.6):  # what is refused must leave nothing of its schema
             is_array, dtype, lanes, semantic = rng.choice(self.favourites[attribute])
         if self.chance(0.3) and self.id_kind(attribute) == "number":
             semantic = model.NONE
@@ -356,7 +357,7 @@ class Generator:
             "list": which,
             "attribute": attribute,
             "ordinal": self.write_ordinal(),
-            "mode": rng.choices((model.UPSERT, model.INSERT, model.UPDATE), (74, 9, 17))[0],
+            "mode": mode,
             "semantic": semantic,
             "count": None,
             "index_map": None,
