@@ -63,6 +63,7 @@ test_include (void)
   assert_ok (fill (&scene, scene.a, 5, 3));
   seal_scope_or_fail (&scene, 4, OVSTAGE_SCOPE_INCLUDE, TOKENS (scene.a));
   g_assert_cmpuint (ovs_stage_get_attribute_floor (scene.stage, scene.a), ==, 4);
+  g_assert_cmpuint (ovs_stage_get_attribute_floor (scene.stage, scene.a + (G_GUINT64_CONSTANT (1) << 32)), ==, 0); /* no token */
   g_assert_cmpuint (ovs_stage_get_attribute_floor (scene.stage, scene.b), ==, 0);
   g_assert_cmpuint (ovs_stage_get_floor (scene.stage), ==, 0);
   assert_values (&scene, scene.query, scene.a, 4, "1 1");

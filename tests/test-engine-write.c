@@ -1218,6 +1218,9 @@ test_handles (void)
                   "token 0");
   assert_refused (&scene, write_payload (&scene, scene.query, 4711, 1, payload_text ("1 2")), OVSTAGE_ERROR_INVALID_HANDLE, "attribute",
                   "4711");
+  /* Not one whose lower half is known. */
+  assert_refused (&scene, write_payload (&scene, scene.query, scene.a + (G_GUINT64_CONSTANT (1) << 32), 1, payload_text ("1 2")),
+                  OVSTAGE_ERROR_INVALID_HANDLE, "attribute", "unknown");
   assert_refused (&scene, write_payload (&scene, scene.query, G_MAXUINT64, 1, payload_text ("1 2")), OVSTAGE_ERROR_INVALID_HANDLE,
                   "attribute");
   query = ovs_stage_query_list (scene.stage, other.list);
