@@ -198,6 +198,36 @@ test_above_of_sealed_stays (gconstpointer whole)
   scene_clear (&scene);
 }
 
+/* The head is as of what is above, though that made no rows as it was submitted. */
+static void
+test_above_is_the_head (gconstpointer whole)
+{
+  Scene scene;
+  OvsOp *one;
+
+  scene_init (&scene, 2);
+  one = query_or_fail (&scene, "1");
+  write_text (&scene, scene.query, scene.a, 1, "1 2");
+  seal_or_fail (&scene, 1);
+  write_text (&scene, scene.query, scene.a, 5, "5 6");
+  delete_or_fail (&scene, one, whole != NULL ? NULL : (guint64[]){ scene.a }, whole != NULL ? 0 : 1, 3);
+  assert_refused (&scene, write_mode (&scene, one, scene.b, 3, payload_text ("7"), OVSTAGE_PRIM_MODE_UPDATE), OVSTAGE_ERROR_NOT_FOUND, "'/p1'");
+  assert_refused (&scene, write_mode (&scene, one, scene.b, 5, payload_text ("7"), OVSTAGE_PRIM_MODE_INSERT), OVSTAGE_ERROR_ALREADY_EXISTS,
+                  "'/p1'");
+  assert_ok (write_mode (&scene, one, scene.b, 5, payload_text ("7"), OVSTAGE_PRIM_MODE_UPDATE));
+  assert_refused (&scene, write_payload (&scene, one, scene.a, 6, payload_fill (float32x3, 1, 1)), OVSTAGE_ERROR_INVALID_ARGUMENT, "'/p1'",
+                  "float32x3");
+  seal_or_fail (&scene, 3);
+  assert_refused (&scene, write_mode (&scene, one, scene.c, 4, payload_text ("7"), OVSTAGE_PRIM_MODE_UPDATE), OVSTAGE_ERROR_NOT_FOUND, "'/p1'");
+  assert_ok (write_mode (&scene, one, scene.c, 5, payload_text ("8"), OVSTAGE_PRIM_MODE_UPDATE));
+  seal_or_fail (&scene, 5);
+  assert_values (&scene, scene.query, scene.a, 5, "5 6");
+  assert_values (&scene, scene.query, scene.b, 5, "- 7");
+  assert_values (&scene, scene.query, scene.c, 5, "- 8");
+  ovs_op_unref (one);
+  scene_clear (&scene);
+}
+
 /* Small writes that are staged in one part: those before the delete and those after it are not. */
 static void
 test_small_writes_around (void)
@@ -1381,6 +1411,8 @@ main (int argc, char **argv)
   g_test_add_func ("/engine/delete/small-writes-around", test_small_writes_around);
   g_test_add_data_func ("/engine/delete/above-of-sealed-stays/attribute", NULL, test_above_of_sealed_stays);
   g_test_add_data_func ("/engine/delete/above-of-sealed-stays/prims", "whole", test_above_of_sealed_stays);
+  g_test_add_data_func ("/engine/delete/above-is-the-head/attribute", NULL, test_above_is_the_head);
+  g_test_add_data_func ("/engine/delete/above-is-the-head/prims", "whole", test_above_is_the_head);
   g_test_add_func ("/engine/delete/absent", test_absent);
   g_test_add_func ("/engine/delete/absent-is-no-change", test_absent_is_no_change);
   g_test_add_func ("/engine/delete/attribute-that-comes-later", test_attribute_that_comes_later);
