@@ -38,10 +38,10 @@ ovs_copy_is_large (gsize n_bytes)
 #define AHEAD 1024
 
 void
-ovs_copy_large (gpointer dst, gconstpointer src, gsize n_bytes)
+ovs_copy_piece (gpointer dst, gconstpointer src, gsize n_bytes, gconstpointer next)
 {
   guint8 *to = dst;
-  const guint8 *from = src;
+  const guint8 *from = src, *ahead = next;
   gsize head = MIN (-(guintptr) to & (LINE - 1), n_bytes), n_lines;
 
   memcpy (to, from, head);
@@ -55,20 +55,44 @@ ovs_copy_large (gpointer dst, gconstpointer src, gsize n_bytes)
       __m128i c = _mm_loadu_si128 ((const __m128i *) (from + 32));
       __m128i d = _mm_loadu_si128 ((const __m128i *) (from + 48));
 
-      __builtin_prefetch (from + AHEAD);
+      __builtin_prefetch (ahead);
       _mm_stream_si128 ((__m128i *) to, a);
       _mm_stream_si128 ((__m128i *) (to + 16), b);
       _mm_stream_si128 ((__m128i *) (to + 32), c);
       _mm_stream_si128 ((__m128i *) (to + 48), d);
       to += LINE;
       from += LINE;
+      ahead += LINE;
     }
   memcpy (to, from, (n_bytes - head) % LINE);
+}
+
+void
+ovs_copy_end_pieces (void)
+{
   /* These stores are in no order with later ones, such as the one that tells others of the bytes. */
   _mm_sfence ();
 }
 
+void
+ovs_copy_large (gpointer dst, gconstpointer src, gsize n_bytes)
+{
+  ovs_copy_piece (dst, src, n_bytes, (const guint8 *) src + AHEAD);
+  ovs_copy_end_pieces ();
+}
+
 #else
+
+void
+ovs_copy_piece (gpointer dst, gconstpointer src, gsize n_bytes, gconstpointer next)
+{
+  memcpy (dst, src, n_bytes);
+}
+
+void
+ovs_copy_end_pieces (void)
+{
+}
 
 void
 ovs_copy_large (gpointer dst, gconstpointer src, gsize n_bytes)

@@ -119,9 +119,10 @@ ovs_cpu_copy_and_scatter (guint8 *dst, const guint8 *base, gsize first, gsize n_
         end++;
       /* As if the scratch were the whole of it. */
       ovs_cpu_scatter ((guint8 *) ((guintptr) scratch - at * row_size), src + next * row_size, rows + next, end - next, row_size);
-      ovs_copy_large (dst + at * row_size, scratch, n * row_size);
+      ovs_copy_piece (dst + at * row_size, scratch, n * row_size, base + (at + n) * row_size);
       next = end;
     }
+  ovs_copy_end_pieces ();
   /* What did not come in the order of the rows. */
   ovs_cpu_scatter (dst, src + next * row_size, rows + next, n_rows - next, row_size);
 }
