@@ -4,7 +4,8 @@
 
 /* Array attributes: one row of a large column next to one row of a small one, with and
  * without a reader that holds the column. And a frame of a hundred thousand rows, as
- * tensors and as values with offsets, next to one copy of the packed values. */
+ * tensors, each in memory of its own or all views of one array, and as values with
+ * offsets, next to one copy of the packed values. */
 
 #include "config.h"
 
@@ -154,7 +155,7 @@ typedef struct
   Float3 *copy;   /* (owned) */
   gsize n_values;
   OvstageTensor **rows;     /* (owned) */
-  OvstageWriteData *by_row; /* (owned) */
+  OvstageWriteData *data;   /* (owned) */
 } Ragged;
 
 static void
@@ -172,7 +173,7 @@ write_rows (Ragged *ragged)
   Column *column = &ragged->column;
 
   column->ordinal++;
-  bench_end (ovstage_stage_write_attribute (column->stage, column->query, column->token, column->ordinal, ragged->by_row,
+  bench_end (ovstage_stage_write_attribute (column->stage, column->query, column->token, column->ordinal, ragged->data,
                                             OVSTAGE_PRIM_MODE_UPSERT, NULL));
   seal (column);
   return read_all (column);
@@ -207,12 +208,30 @@ run_tensors (gpointer data)
 }
 
 static void
+compare_tensors (Ragged *ragged, const char *what, int n_cpus)
+{
+  g_autofree char *packed = g_strdup_printf ("%s, %d CPU%s: write, seal, values + offsets / memcpy of all", what, n_cpus, n_cpus > 1 ? "s" : "");
+  g_autofree char *apart = g_strdup_printf ("(the same, %d CPU%s, read as 100k tensors)", n_cpus, n_cpus > 1 ? "s" : "");
+
+  ragged->data = ovstage_write_data_new_array (ragged->rows, N_ROWS);
+  bench_ratio (packed, 40, run_rows, run_copy, ragged);
+  bench_ratio (apart, 40, run_tensors, run_copy, ragged);
+  ovstage_write_data_unref (ragged->data);
+}
+
+static void
+free_rows (Ragged *ragged)
+{
+  for (guint i = 0; i < N_ROWS; i++)
+    ovstage_tensor_unref (ragged->rows[i]);
+}
+
+static void
 compare_ragged (int n_cpus)
 {
-  g_autofree char *packed = g_strdup_printf ("100k tensors of 1-15 float3, %d CPU%s: write, seal, values + offsets / memcpy of all",
-                                             n_cpus, n_cpus > 1 ? "s" : "");
-  g_autofree char *apart = g_strdup_printf ("(the same, %d CPU%s, read as 100k tensors)", n_cpus, n_cpus > 1 ? "s" : "");
   Ragged ragged = { .n_values = 0 };
+  g_autofree gsize *ends = g_new (gsize, N_ROWS);
+  Float3 **apart = g_new (Float3 *, N_ROWS);
   guint seed = 1;
 
   ragged.values = bench_new_values (N_ROWS * 15);
@@ -225,15 +244,24 @@ compare_ragged (int n_cpus)
       seed = seed * 1103515245 + 12345;
       ragged.rows[i] = new_row (ragged.values + ragged.n_values, n);
       ragged.n_values += (gsize) n;
+      ends[i] = ragged.n_values;
     }
   column_init (&ragged.column, N_ROWS, ragged.values);
-  ragged.by_row = ovstage_write_data_new_array (ragged.rows, N_ROWS);
-  bench_ratio (packed, 40, run_rows, run_copy, &ragged);
-  bench_ratio (apart, 40, run_tensors, run_copy, &ragged);
-  column_clear (&ragged.column);
-  ovstage_write_data_unref (ragged.by_row);
+  compare_tensors (&ragged, "100k tensors of 1-15 float3 of one array", n_cpus);
+  free_rows (&ragged);
   for (guint i = 0; i < N_ROWS; i++)
-    ovstage_tensor_unref (ragged.rows[i]);
+    {
+      gsize first = i > 0 ? ends[i - 1] : 0, n = ends[i] - first;
+
+      apart[i] = g_memdup2 (ragged.values + first, sizeof (Float3) * n);
+      ragged.rows[i] = new_row (apart[i], (gint64) n);
+    }
+  compare_tensors (&ragged, "100k tensors of 1-15 float3, each apart", n_cpus);
+  free_rows (&ragged);
+  for (guint i = 0; i < N_ROWS; i++)
+    g_free (apart[i]);
+  g_free (apart);
+  column_clear (&ragged.column);
   g_free (ragged.rows);
   free (ragged.values);
   free (ragged.copy);
