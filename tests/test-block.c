@@ -28,14 +28,14 @@ use_again (gpointer data)
   if (OVS_BLOCK_MAX == 0)
     return NULL;
   /* The last that came, for any size of the same step. */
-  c = ovs_block_alloc (65);
+  c = ovs_block_alloc (97);
   g_assert_true (c == b);
   g_assert_true (ovs_block_alloc (128) == a);
-  ovs_block_free (c, 65);
+  ovs_block_free (c, 97);
   /* But for no other. */
-  b = ovs_block_alloc (64);
+  b = ovs_block_alloc (96);
   g_assert_true (b != c);
-  ovs_block_free (b, 64);
+  ovs_block_free (b, 96);
   ovs_block_free (a, 128);
   return NULL;
 }
@@ -65,8 +65,13 @@ use_many (gpointer data)
           ovs_block_free (blocks[i], 200);
         }
       if (OVS_BLOCK_MAX > 0)
-        g_assert_cmpuint (ovs_blocks.first[199 / OVS_BLOCK_STEP]->n, ==, OVS_BLOCKS_KEPT);
+        g_assert_cmpuint (ovs_blocks->rings[199 / OVS_BLOCK_STEP].n, ==, OVS_BLOCKS_KEPT);
     }
+  /* The last of them. */
+  for (guint i = 0; OVS_BLOCK_MAX > 0 && i < OVS_BLOCKS_KEPT; i++)
+    g_assert_true (ovs_block_alloc (200) == blocks[G_N_ELEMENTS (blocks) - 1 - i]);
+  for (guint i = 0; OVS_BLOCK_MAX > 0 && i < OVS_BLOCKS_KEPT; i++)
+    ovs_block_free (blocks[G_N_ELEMENTS (blocks) - 1 - i], 200);
   return NULL;
 }
 

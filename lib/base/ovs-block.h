@@ -15,60 +15,62 @@
 #else
 #define OVS_BLOCK_MAX 512 /* larger ones are malloc()'s */
 #endif
-#define OVS_BLOCK_STEP 64
-#define OVS_BLOCKS_KEPT 4 /* of each size */
-
-typedef struct _OvsBlock OvsBlock;
-
-struct _OvsBlock
-{
-  OvsBlock *next;
-  guint n; /* from this on */
-};
+#define OVS_BLOCK_STEP 32
+#define OVS_BLOCKS_KEPT 4 /* of each size, those that were freed last */
 
 typedef struct
 {
-  gboolean known; /* they are freed when the thread ends */
-  OvsBlock *first[OVS_BLOCK_MAX / OVS_BLOCK_STEP + 1];
+  gpointer blocks[OVS_BLOCKS_KEPT]; /* (owned) the n before top, in a ring */
+  guint top;
+  guint n;
+} OvsBlockRing;
+
+typedef struct
+{
+  OvsBlockRing rings[OVS_BLOCK_MAX / OVS_BLOCK_STEP + 1]; /* by size */
 } OvsBlocks;
 
-extern __thread __attribute__ ((tls_model ("initial-exec"), visibility ("hidden"))) OvsBlocks ovs_blocks; /* private */
-void ovs_blocks_keep (gpointer block, gsize size_class);                                                 /* private */
+/* private: (owned) (nullable) the thread's, from its first ovs_block_free() on */
+extern __thread __attribute__ ((tls_model ("initial-exec"), visibility ("hidden"))) OvsBlocks *ovs_blocks;
+OvsBlocks *ovs_blocks_new (void); /* private */
 
 /* @size: not 0 */
 static inline gpointer
 ovs_block_alloc (gsize size)
 {
   gsize size_class = (size - 1) / OVS_BLOCK_STEP;
-  OvsBlock *block;
+  OvsBlockRing *ring;
 
   if (size > OVS_BLOCK_MAX)
     return g_malloc (size);
-  block = ovs_blocks.first[size_class];
-  if (G_UNLIKELY (block == NULL))
+  ring = ovs_blocks != NULL ? &ovs_blocks->rings[size_class] : NULL;
+  if (G_UNLIKELY (ring == NULL || ring->n == 0))
     return g_malloc ((size_class + 1) * OVS_BLOCK_STEP);
-  ovs_blocks.first[size_class] = block->next;
-  return block;
+  ring->n--;
+  ring->top = (ring->top + OVS_BLOCKS_KEPT - 1) % OVS_BLOCKS_KEPT;
+  return ring->blocks[ring->top];
 }
 
 /* @size: as it was allocated. Any thread may do this. */
 static inline void
 ovs_block_free (gpointer block, gsize size)
 {
-  gsize size_class = (size - 1) / OVS_BLOCK_STEP;
-  OvsBlock *before;
+  OvsBlocks *blocks = ovs_blocks;
+  OvsBlockRing *ring;
 
   if (size > OVS_BLOCK_MAX)
     {
       g_free (block);
       return;
     }
-  before = ovs_blocks.first[size_class];
-  if (G_LIKELY (before == NULL && ovs_blocks.known))
-    {
-      *(OvsBlock *) block = (OvsBlock){ NULL, 1 };
-      ovs_blocks.first[size_class] = block;
-    }
+  if (G_UNLIKELY (blocks == NULL))
+    blocks = ovs_blocks_new ();
+  ring = &blocks->rings[(size - 1) / OVS_BLOCK_STEP];
+  /* Of many that are freed one after another the last stay, and with them the end of the heap: it does not shrink and grow again. */
+  if (ring->n == OVS_BLOCKS_KEPT)
+    g_free (ring->blocks[ring->top]);
   else
-    ovs_blocks_keep (block, size_class);
+    ring->n++;
+  ring->blocks[ring->top] = block;
+  ring->top = (ring->top + 1) % OVS_BLOCKS_KEPT;
 }
