@@ -114,6 +114,52 @@ test_rows_of_views (void)
   scene_clear (&scene);
 }
 
+typedef struct
+{
+  OvsStage *stage;
+  gint n; /* (atomic) */
+} Drops;
+
+static void
+drop_cb (gpointer data)
+{
+  Drops *drops = data;
+
+  /* Not while the stage is locked. */
+  ovs_stage_get_floor (drops->stage);
+  g_atomic_int_inc (&drops->n);
+}
+
+/* A table of many rows is let go of as a whole: every row that was handed over once, when the advance that replaces it is done. */
+static void
+test_many_rows_let_go (void)
+{
+  enum { N = 6000 };
+  static float value = 7, zeroes[N];
+  g_autofree OvstageTensor **rows = g_new (OvstageTensor *, N);
+  OvstageWriteData *payload;
+  gint64 one = 1;
+  Scene scene;
+  Drops drops;
+
+  scene_init (&scene, N);
+  drops = (Drops){ scene.stage, 0 };
+  for (guint i = 0; i < N; i++)
+    rows[i] = ovs_tensor_new (float32, OVS_DEVICE_CPU, 0, 1, &one, NULL, &value, 0, drop_cb, &drops);
+  payload = ovs_payload_new_rows (rows, N, TRUE);
+  for (guint i = 0; i < N; i++)
+    ovs_tensor_unref (rows[i]);
+  write_or_fail (&scene, scene.query, scene.a, 1, payload);
+  seal_or_fail (&scene, 1);
+  g_assert_cmpint (g_atomic_int_get (&drops.n), ==, 0);
+  write_or_fail (&scene, scene.query, scene.a, 2, packed_new (tensor_full (float32, 1, &(gint64){ N }, NULL, zeroes)));
+  seal_or_fail (&scene, 2);
+  for (guint i = 0; i < 1000 && g_atomic_int_get (&drops.n) < N; i++)
+    g_usleep (1000); /* the advance may run on another thread, which lets go of them after it is done */
+  g_assert_cmpint (g_atomic_int_get (&drops.n), ==, N);
+  scene_clear (&scene);
+}
+
 static void
 test_one_tensor_is_one_row (void)
 {
@@ -1512,6 +1558,7 @@ main (int argc, char **argv)
   g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/engine-array/rows", test_rows);
   g_test_add_func ("/engine-array/rows-of-views", test_rows_of_views);
+  g_test_add_func ("/engine-array/many-rows-let-go", test_many_rows_let_go);
   g_test_add_func ("/engine-array/one-tensor-is-one-row", test_one_tensor_is_one_row);
   g_test_add_func ("/engine-array/packed", test_packed);
   g_test_add_func ("/engine-array/packed-mask", test_packed_mask);

@@ -76,6 +76,7 @@ struct _OvsFold
   guint n_columns;
   GArray *structure; /* (owned) (nullable) OvsStructureChange */
   GPtrArray *retired; /* (owned) (nullable) OvsLayout */
+  GPtrArray *dropped; /* (owned) (nullable) OvsRagged */
   OvsFoldAttr first_attr; /* one of attrs, if there is one */
 };
 

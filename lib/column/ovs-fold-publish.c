@@ -13,6 +13,8 @@
 #include <string.h>
 
 #define LEAST_CHANGE_BUDGET (256 * 1024)
+/* Of a table of rows. */
+#define FEW_CHUNKS 16
 
 static void
 set_target (OvsDelta *delta, const OvsPart *part)
@@ -55,10 +57,19 @@ note_change (const OvsFoldColumn *fold_column, const OvsFoldStep *step)
 }
 
 static void
-drop_version (const OvsFold *fold, OvsColumn *column, OvsVersion *version)
+drop_version (OvsFold *fold, OvsColumn *column, OvsVersion *version)
 {
-  if (g_atomic_int_get (&version->refs) == 1 && version->values != NULL && fold->context.spares != NULL)
+  gboolean is_last = g_atomic_int_get (&version->refs) == 1;
+
+  if (is_last && version->values != NULL && fold->context.spares != NULL)
     ovs_spares_unref (fold->context.spares, g_steal_pointer (&version->values));
+  /* A table of many rows is not taken apart under the lock. */
+  if (is_last && version->ragged != NULL && version->ragged->n_chunks > FEW_CHUNKS)
+    {
+      if (fold->dropped == NULL)
+        fold->dropped = g_ptr_array_new_with_free_func ((GDestroyNotify) ovs_ragged_unref);
+      g_ptr_array_add (fold->dropped, g_steal_pointer (&version->ragged));
+    }
   if (!ovs_version_retire (version))
     return;
   if (column->spare_version == NULL && version->layout == column->layout)
@@ -68,7 +79,7 @@ drop_version (const OvsFold *fold, OvsColumn *column, OvsVersion *version)
 }
 
 static void
-remove_version (const OvsFold *fold, OvsColumn *column, guint i)
+remove_version (OvsFold *fold, OvsColumn *column, guint i)
 {
   GPtrArray *versions = column->versions;
   OvsVersion *version = versions->pdata[i];
@@ -80,7 +91,7 @@ remove_version (const OvsFold *fold, OvsColumn *column, guint i)
 
 /* Drops the versions that neither history nor a pin keeps, and tells the column's frontier. */
 static void
-trim_history (const OvsFold *fold, OvsColumn *column, guint n_new)
+trim_history (OvsFold *fold, OvsColumn *column, guint n_new)
 {
   GPtrArray *versions = column->versions;
   guint n_before = versions->len - n_new;
@@ -117,7 +128,7 @@ take_version (OvsFoldColumn *column, guint i)
 
 /* The usual seal: one version takes the place of another. */
 static void
-replace_version (const OvsFold *fold, OvsFoldColumn *fold_column)
+replace_version (OvsFold *fold, OvsFoldColumn *fold_column)
 {
   OvsColumn *column = fold_column->column;
   OvsVersion *before = column->versions->pdata[0];
@@ -131,7 +142,7 @@ replace_version (const OvsFold *fold, OvsFoldColumn *fold_column)
 }
 
 static void
-publish_versions (const OvsFold *fold, OvsFoldColumn *fold_column)
+publish_versions (OvsFold *fold, OvsFoldColumn *fold_column)
 {
   OvsColumn *column = fold_column->column;
   OvsVersion *current = ovs_column_get_current (column);

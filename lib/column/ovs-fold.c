@@ -32,6 +32,7 @@ ovs_fold_begin (OvsFold *fold, const OvsFoldContext *context)
   fold->n_columns = 0;
   fold->structure = NULL;
   fold->retired = NULL;
+  fold->dropped = NULL;
 }
 
 static void
@@ -74,6 +75,7 @@ ovs_fold_clear (OvsFold *fold)
     }
   g_clear_pointer (&fold->structure, g_array_unref);
   g_clear_pointer (&fold->retired, g_ptr_array_unref);
+  g_clear_pointer (&fold->dropped, g_ptr_array_unref);
 }
 
 void
@@ -351,6 +353,12 @@ GPtrArray *
 ovs_fold_steal_retired (OvsFold *fold)
 {
   return g_steal_pointer (&fold->retired);
+}
+
+GPtrArray *
+ovs_fold_steal_dropped (OvsFold *fold)
+{
+  return g_steal_pointer (&fold->dropped);
 }
 
 guint

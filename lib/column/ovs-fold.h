@@ -70,6 +70,8 @@ gsize ovs_fold_publish (OvsFold *fold);
 GArray *ovs_fold_steal_structure (OvsFold *fold);
 /* Layouts that columns went away from; NULL for none. */
 GPtrArray *ovs_fold_steal_retired (OvsFold *fold);
+/* What versions held that are there no more, to be let go of without the lock; NULL for none. */
+GPtrArray *ovs_fold_steal_dropped (OvsFold *fold);
 /* The columns that got a version. */
 guint ovs_fold_get_n_columns (OvsFold *fold);
 

@@ -220,6 +220,7 @@ publish (OvsAdvance *advance)
     {
       structure = ovs_fold_steal_structure (advance->fold);
       forget_retired (stage, ovs_fold_steal_retired (advance->fold));
+      advance->dropped = ovs_fold_steal_dropped (advance->fold);
     }
   if (structure != NULL || (after > before && stage->structure_log->len > 0))
     ovs_stage_keep_structure (stage, structure, after);
@@ -244,6 +245,7 @@ end (OvsAdvance *advance, gboolean known, gboolean risen, gboolean watched)
     ovs_pool_mark_frame (stage->pool);
   if (known)
     ovs_op_end (&advance->op);
+  g_clear_pointer (&advance->dropped, g_ptr_array_unref);
   if (risen)
     stage->floor_risen (stage->floor_data);
   if (watched)

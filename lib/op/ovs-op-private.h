@@ -141,6 +141,7 @@ typedef struct
   gboolean wanted; /* somebody wants to hear of a risen floor */
   gboolean touched; /* it sealed columns */
   OvsFold *fold;   /* (owned) (nullable) */
+  GPtrArray *dropped; /* (owned) (nullable) what it is to let go of at its end */
   guint n_slices;  /* of the fold, when the stage's threads run it */
   gint next_slice; /* (atomic) */
   gint remaining;  /* (atomic) slices that are not done */
