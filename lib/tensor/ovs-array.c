@@ -424,7 +424,7 @@ ovs_rows_place (OvsRows *rows, OvstageWriteData *payload, OvsPool *pool)
   rows->base = arrays->records != NULL ? arrays->records->data : NULL;
 }
 
-#define PREFETCH_ROWS 8
+#define PREFETCH_ROWS 16
 
 /* Rows that lie one behind another, as those of one array do, go together. */
 static void
@@ -438,7 +438,10 @@ copy_tensors (guint8 *dst, const OvsRowSource *sources, guint32 n)
       while (++i < n && sources[i].data == from + size)
         size += sources[i].size;
       if (i + PREFETCH_ROWS < n)
-        __builtin_prefetch (sources[i + PREFETCH_ROWS].data);
+        {
+          __builtin_prefetch (sources[i + PREFETCH_ROWS].data);
+          __builtin_prefetch (sources[i + PREFETCH_ROWS].data + 64);
+        }
       if (ovs_copy_is_large (size))
         ovs_copy_large (dst, from, size);
       else if (size > 0)
