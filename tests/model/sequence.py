@@ -306,7 +306,35 @@ class Generator:
             if self.may("cancels") and ops[-1].get("wait") is False and self.chance(0.25):
                 ops += self.cancels(ops[-1])
         del ops[self.n_ops :]
+        if random.Random(self.sequence["seed"]).random() < 0.05 and self.may("clones") and self.may("arrays"):
+            ops += self.near()
         return self.sequence
+
+    def near(self):
+        """A clone whose ids name, beside what it copies, a path that merely begins like it. All else is by other chances."""
+        source, beside, below, copy = paths = self.rooted(("/near", "/nearby", "/near/below", "/far"))
+        self.grow_universe([*paths, f"{copy}/below"])
+        pool = self.sequence["paths"]
+        pool += [path for path in paths if path not in pool]
+        lists = self.sequence["lists"]
+        lists += [[pool.index(source)], [pool.index(copy)]]
+        attribute = "near" if self.thread is None else f"near{self.thread}"
+        self.sequence["attributes"].append(attribute)
+        self.sequence["ids"][attribute] = "path"
+        ordinal = self.clock + 9
+        values = [self.sequence["universe"].index(path) + 1 for path in (beside, source, below)]
+        write = {"op": "write", "list": len(lists) - 2, "attribute": attribute, "ordinal": ordinal, "mode": model.UPSERT}
+        write.update(semantic=model.RELATIONSHIP_PATH_ID, count=None, index_map=None, mask=None, mask_words=False, is_array=True)
+        write.update(listed=True, texts=False, dtype="uint64", lanes=1, take=False, wait=True, by_token=False)
+        write["tensors"] = [{"shape": [len(values)], "values": values, "layout": "c"}]
+        scope = model.ALL if self.thread is None else model.INCLUDE
+        read = {"op": "read", "list": len(lists) - 1, "attributes": [attribute], "ordinal": ordinal, "start": None}
+        return [
+            write,
+            {"op": "clone", "source": source, "targets": [copy], "ordinal": ordinal, "wait": True},
+            {"op": "seal", "ordinal": ordinal, "scope": scope, "attributes": [attribute], "wait": True},
+            {**read, "late": False, "hold": None, "by_token": False},
+        ]
 
     def which_list(self):
         """A list, or a filter query as -1, -2, ..."""

@@ -951,7 +951,7 @@ class DriverTest(unittest.TestCase):
             self.assertEqual(one, sequences.generate(seed))
             self.assertEqual(one, json.loads(json.dumps(one)))
             self.assertIn(one["depth"], (1, 4))
-            self.assertTrue(10 <= len(one["ops"]) <= 60)
+            self.assertTrue(10 <= len(one["ops"]) <= 64)
 
     def test_difference(self):
         self.assertIsNone(driver.difference({"a": [1, (2, 3)]}, {"a": [1, (2, 3)]}))
