@@ -306,21 +306,51 @@ class Generator:
             if self.may("cancels") and ops[-1].get("wait") is False and self.chance(0.25):
                 ops += self.cancels(ops[-1])
         del ops[self.n_ops :]
-        if random.Random(self.sequence["seed"]).random() < 0.05 and self.may("clones") and self.may("arrays"):
+        chance = random.Random(self.sequence["seed"]).random()  # all else is by other chances
+        if chance < 0.05 and self.may("clones") and self.may("arrays"):
             ops += self.near()
+        elif 0.05 <= chance < 0.1 and self.may("maps"):
+            ops += self.conflict()
         return self.sequence
 
+    def conflict(self):
+        """A map that inserts, whose commit comes too late: the prim is there meanwhile."""
+        (path,) = paths = self.rooted(("/late",))
+        self.grow_universe(paths)
+        pool = self.sequence["paths"]
+        pool += [path for path in paths if path not in pool]
+        lists = self.sequence["lists"]
+        lists.append([pool.index(path)])
+        attribute = self.last_attribute("late", "number")
+        ordinal = self.clock + 9
+        self.n_maps += 1
+        which = {"list": len(lists) - 1, "attribute": attribute, "ordinal": ordinal, "mode": model.UPSERT, "by_token": False}
+        more = {"dtype": "float32", "lanes": 1, "semantic": model.NONE, "counts": None, "known": None, "fill": False, "first": 5}
+        write = {"op": "write", **which, "semantic": model.NONE, "count": None, "index_map": None, "mask": None}
+        write.update(mask_words=False, is_array=False, listed=False, texts=False, dtype="float32", lanes=1, take=False, wait=True)
+        write["tensors"] = [{"shape": [1], "values": [7], "layout": "c"}]
+        return [
+            {"op": "map", "slot": self.n_maps - 1, **which, **more, "mode": model.INSERT},
+            write,
+            {"op": "map_commit", "slot": self.n_maps - 1, "wait": True},
+        ]
+
+    def last_attribute(self, name, kind):
+        """One more attribute, that nothing before has used."""
+        attribute = name if self.thread is None else f"{name}{self.thread}"
+        self.sequence["attributes"].append(attribute)
+        self.sequence["ids"][attribute] = kind
+        return attribute
+
     def near(self):
-        """A clone whose ids name, beside what it copies, a path that merely begins like it. All else is by other chances."""
+        """A clone whose ids name, beside what it copies, a path that merely begins like it."""
         source, beside, below, copy = paths = self.rooted(("/near", "/nearby", "/near/below", "/far"))
         self.grow_universe([*paths, f"{copy}/below"])
         pool = self.sequence["paths"]
         pool += [path for path in paths if path not in pool]
         lists = self.sequence["lists"]
         lists += [[pool.index(source)], [pool.index(copy)]]
-        attribute = "near" if self.thread is None else f"near{self.thread}"
-        self.sequence["attributes"].append(attribute)
-        self.sequence["ids"][attribute] = "path"
+        attribute = self.last_attribute("near", "path")
         ordinal = self.clock + 9
         values = [self.sequence["universe"].index(path) + 1 for path in (beside, source, below)]
         write = {"op": "write", "list": len(lists) - 2, "attribute": attribute, "ordinal": ordinal, "mode": model.UPSERT}
