@@ -385,8 +385,9 @@ class Follower:
         self.told.append(groups)
 
     def iterate(self):
-        while self.context.iteration(False):
-            pass
+        for _ in range(1000):  # what never has told enough would keep this up for ever
+            if not self.context.iteration(False):
+                break
         if self.task is not None and self.task.done():
             self.task.result()
             self.task = None
