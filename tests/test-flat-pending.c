@@ -366,7 +366,7 @@ typedef struct
   ovstage_map_handle_t map;
   ovstage_ordinal_query_handle_t ordinal;
   gint n_started; /* (atomic) */
-  gboolean refused;
+  gboolean refused; /* (atomic) */
 } Wait;
 
 static gpointer
@@ -509,20 +509,25 @@ static void
 wait_in_deleter (gpointer data)
 {
   Wait *wait = data;
+  ovstage_instance_t *s = wait->paused->flat.stage;
+  ovstage_ordinal_range_t range = { .end_ordinal = OVSTAGE_ORDINAL_NEWEST };
   ovstage_read_group_t group;
   ovstage_op_wait_result_t result = { .error_op_id_count = 9, .lowest_pending_op_id = 9 };
 
   if (!ovs_workers_is_worker_thread ())
     return;
-  assert_error (ovstage_wait_op (wait->paused->flat.stage, wait->op, OVSTAGE_TIMEOUT_INFINITE, &result), OVSTAGE_ERROR_INVALID_ARGUMENT,
-                "own threads");
+  /* No other thread of the stage does it, either. */
+  ovs_workers_pause (wait->paused->instance->stage->workers);
+  wait->op = seal_later (wait->paused, 1);
+  assert_ok (ovstage_read_attributes (s, wait->paused->flat.query, &wait->paused->flat.mass, 1, range, &wait->read).status);
+  assert_error (ovstage_wait_op (s, wait->op, OVSTAGE_TIMEOUT_INFINITE, &result), OVSTAGE_ERROR_INVALID_ARGUMENT, "own threads");
   g_assert_cmpuint (result.error_op_id_count, ==, 0);
   g_assert_cmpuint (result.lowest_pending_op_id, ==, 0);
-  assert_error (ovstage_fetch_read_next (wait->paused->flat.stage, wait->read, 1000, &group), OVSTAGE_ERROR_INVALID_ARGUMENT,
-                "own threads");
+  assert_error (ovstage_fetch_read_next (s, wait->read, 1000, &group), OVSTAGE_ERROR_INVALID_ARGUMENT, "own threads");
   /* It may look. */
-  assert_error (ovstage_wait_op (wait->paused->flat.stage, wait->op, 0, NULL), OVSTAGE_ERROR_TIMEOUT, "not done");
-  wait->refused = TRUE;
+  assert_error (ovstage_wait_op (s, wait->op, 0, NULL), OVSTAGE_ERROR_TIMEOUT, "not done");
+  resume (wait->paused);
+  g_atomic_int_set (&wait->refused, TRUE);
 }
 
 /* A thread of the stage cannot wait for what it might have to do itself. */
@@ -534,7 +539,6 @@ test_wait_in_deleter (void)
   Wait wait = { .paused = &paused };
   const DLManagedTensorVersioned *managed = &owned.managed;
   ovstage_write_data_t taken = { .managed_tensors = &managed, .tensor_count = 1 };
-  ovstage_ordinal_range_t range = { .end_ordinal = OVSTAGE_ORDINAL_NEWEST };
   ovstage_enqueue_result_t write;
 
   pause_init (&paused);
@@ -543,15 +547,14 @@ test_wait_in_deleter (void)
   owned.data = &wait;
   write = ovstage_write_attribute (paused.flat.stage, paused.flat.query, named ("mass"), 1, taken, OVSTAGE_PRIM_MODE_UPSERT);
   assert_ok (write.status);
-  wait.op = seal_later (&paused, 1);
-  assert_ok (ovstage_read_attributes (paused.flat.stage, paused.flat.query, &paused.flat.mass, 1, range, &wait.read).status);
   resume (&paused);
-  assert_ok (ovstage_wait_op (paused.flat.stage, wait.op, OVSTAGE_TIMEOUT_INFINITE, NULL));
   assert_ok (ovstage_wait_op (paused.flat.stage, write.op_index, OVSTAGE_TIMEOUT_INFINITE, NULL));
+  while (!g_atomic_int_get (&wait.refused))
+    g_usleep (100);
+  assert_ok (ovstage_wait_op (paused.flat.stage, wait.op, OVSTAGE_TIMEOUT_INFINITE, NULL));
   assert_ok (ovstage_release_read (paused.flat.stage, wait.read).status);
   pause_clear (&paused);
   g_assert_cmpint (owned.n_deleted, ==, 1);
-  g_assert_true (wait.refused);
 }
 
 typedef struct
