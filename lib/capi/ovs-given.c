@@ -174,5 +174,4 @@ void
 ovs_given_piece_let_go (OvsGivenPiece *piece)
 {
   let_go_of_tensors (&piece->tensors);
-  g_clear_pointer (&piece->group, ovs_map_group_unref);
 }

@@ -57,5 +57,5 @@ OvsGivenMap *ovs_given_map_new (OvsOp *op);
 void ovs_given_map_unref (OvsInstance *instance, OvsGivenMap *map);
 OvsGivenPiece *ovs_given_piece_new (OvstageMapGroup *group);
 void ovs_given_piece_fill (const OvsGivenPiece *piece, ovstage_map_group_t *out);
-/* What was committed is nobody's to write to: nothing of ours holds it. */
+/* What was committed is nobody's to write to: nothing of ours holds it. For who took @group away. */
 void ovs_given_piece_let_go (OvsGivenPiece *piece);

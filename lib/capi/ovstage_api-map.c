@@ -141,7 +141,7 @@ unmap_group (OvsInstance *instance, OvsGivenMap *map, const ovstage_map_group_t 
 {
   OvsGivenPiece *piece = NULL;
   OvstageMapGroup *group = ref_group (instance, map, out, &piece);
-  OvsGivenPiece gone = { 0 };
+  OvstageMapGroup *gone;
   OvsOp *op;
 
   if (group == NULL)
@@ -150,17 +150,13 @@ unmap_group (OvsInstance *instance, OvsGivenMap *map, const ovstage_map_group_t 
 
   /* Once, whoever else commits it now. */
   ovs_mutex_lock (&instance->lock);
-  if (piece->group != NULL)
-    {
-      gone.group = g_steal_pointer (&piece->group);
-      gone.list = piece->list;
-    }
+  gone = g_steal_pointer (&piece->group);
   ovs_mutex_unlock (&instance->lock);
-  if (gone.group != NULL)
+  if (gone != NULL)
     {
       ovs_given_piece_let_go (piece);
-      ovs_map_group_unref (gone.group);
-      ovs_instance_unref_list_handle (instance, gone.list, TRUE);
+      ovs_map_group_unref (gone);
+      ovs_instance_unref_list_handle (instance, piece->list, TRUE);
     }
   ovs_map_group_unref (group);
   return ovs_instance_finish (instance, op);
