@@ -12,7 +12,8 @@
 static gpointer
 use_thread (gpointer data)
 {
-  gpointer library = dlopen ("libovstage.so.0", RTLD_NOW);
+  g_autofree char *path = g_test_build_filename (G_TEST_BUILT, "..", "lib", ".libs", "libovstage.so.0", NULL);
+  gpointer library = dlopen (path, RTLD_NOW);
   __typeof__ (&ovstage_create_instance) create_instance;
   __typeof__ (&ovstage_destroy_instance) destroy_instance;
   ovstage_instance_desc_t desc = { 0 };
