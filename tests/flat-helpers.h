@@ -163,6 +163,56 @@ float_tensor (float *values, int64_t *n)
   };
 }
 
+/* Memory to hand over: 7, 8 and 9, and a count of how often it was let go of. */
+typedef struct
+{
+  DLManagedTensorVersioned managed;
+  float values[6];
+  int64_t n;
+  gint n_deleted; /* (atomic) */
+  void (*deleted) (gpointer data); /* (nullable) called first */
+  gpointer data;
+} Owned;
+
+static inline void
+delete_owned (DLManagedTensorVersioned *managed)
+{
+  Owned *owned = managed->manager_ctx;
+
+  if (owned->deleted != NULL)
+    owned->deleted (owned->data);
+  g_atomic_int_inc (&owned->n_deleted);
+}
+
+static inline void
+owned_init (Owned *owned)
+{
+  *owned = (Owned) { .values = { 7, 8, 9 }, .n = 3 };
+  owned->managed.version.major = 1;
+  owned->managed.manager_ctx = owned;
+  owned->managed.deleter = delete_owned;
+  owned->managed.dl_tensor = float_tensor (owned->values, &owned->n);
+}
+
+/* What was logged. */
+typedef struct
+{
+  guint n;
+  ovstage_log_level_t level; /* of the last, as is */
+  char *text;                /* (owned) (nullable) */
+} Logged;
+
+static inline void
+log_cb (ovstage_log_level_t level, ovx_string_t message, void *user_data)
+{
+  Logged *logged = user_data;
+
+  logged->n++;
+  logged->level = level;
+  g_free (logged->text);
+  logged->text = g_strndup (message.ptr, message.length);
+}
+
 /* Three floats at an ordinal. */
 static inline ovstage_enqueue_result_t
 write_floats (Flat *flat, ovstage_ordinal_t ordinal, float a, float b, float c)

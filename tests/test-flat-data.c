@@ -302,34 +302,6 @@ test_write_names (void)
   flat_clear (&flat);
 }
 
-typedef struct
-{
-  DLManagedTensorVersioned managed;
-  float values[3];
-  int64_t n;
-  gint n_deleted; /* (atomic) */
-} Owned;
-
-static void
-delete_owned (DLManagedTensorVersioned *managed)
-{
-  g_atomic_int_inc (&((Owned *) managed->manager_ctx)->n_deleted);
-}
-
-static void
-owned_init (Owned *owned)
-{
-  memset (owned, 0, sizeof *owned);
-  owned->values[0] = 7;
-  owned->values[1] = 8;
-  owned->values[2] = 9;
-  owned->n = 3;
-  owned->managed.version.major = 1;
-  owned->managed.manager_ctx = owned;
-  owned->managed.deleter = delete_owned;
-  owned->managed.dl_tensor = float_tensor (owned->values, &owned->n);
-}
-
 static void
 test_w1 (void)
 {

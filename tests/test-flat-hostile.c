@@ -288,33 +288,12 @@ test_embedded_nul (void)
   flat_clear (&flat);
 }
 
-typedef struct
-{
-  DLManagedTensorVersioned managed;
-  float values[3];
-  int64_t n;
-  gint n_deleted; /* (atomic) */
-  void (*deleted) (gpointer data);
-  gpointer data;
-} Owned;
-
-static void
-delete_owned (DLManagedTensorVersioned *managed)
-{
-  Owned *owned = managed->manager_ctx;
-
-  g_atomic_int_inc (&owned->n_deleted);
-  owned->deleted (owned->data);
-}
-
 static ovstage_write_data_t
 take (Owned *owned, const DLManagedTensorVersioned **managed, void (*deleted) (gpointer data), gpointer data)
 {
-  *owned = (Owned) { .n = 3, .deleted = deleted, .data = data };
-  owned->managed.version.major = 1;
-  owned->managed.manager_ctx = owned;
-  owned->managed.deleter = delete_owned;
-  owned->managed.dl_tensor = float_tensor (owned->values, &owned->n);
+  owned_init (owned);
+  owned->deleted = deleted;
+  owned->data = data;
   *managed = &owned->managed;
   return (ovstage_write_data_t) { .managed_tensors = managed, .tensor_count = 1 };
 }
@@ -603,23 +582,6 @@ test_log_calls_in (void)
   g_log_set_always_fatal (fatal);
 }
 
-typedef struct
-{
-  guint n;
-  ovstage_log_level_t level;
-  gsize length;
-} Logged;
-
-static void
-log_cb (ovstage_log_level_t level, ovx_string_t message, void *user_data)
-{
-  Logged *logged = user_data;
-
-  g_assert_cmpmem (message.ptr, message.length, "told", 4);
-  logged->n++;
-  logged->level = level;
-}
-
 static void
 other_handler (const char *domain, GLogLevelFlags level, const char *message, gpointer user_data)
 {
@@ -647,6 +609,7 @@ test_log_levels (void)
   g_log ("ovstage", G_LOG_LEVEL_INFO, "told");
   g_assert_cmpint (first.level, ==, OVSTAGE_LOG_LEVEL_INFO);
   g_assert_cmpuint (first.n, ==, 5);
+  g_assert_cmpstr (first.text, ==, "told");
 
   assert_ok_and_quiet (ovstage_set_log_callback (log_cb, &second));
   g_log ("ovstage", G_LOG_LEVEL_WARNING, "told");
@@ -670,6 +633,8 @@ test_log_levels (void)
   g_log_remove_handler ("GLib", handler);
   g_log_remove_handler ("ovstage", before);
   g_log_set_always_fatal (fatal);
+  g_free (first.text);
+  g_free (second.text);
 }
 
 static void

@@ -11,41 +11,6 @@
 
 static const ovstage_cuda_sync_t no_sync = { 0, 0 };
 
-typedef struct
-{
-  DLManagedTensorVersioned managed;
-  float values[6];
-  int64_t n;
-  int64_t stride;
-  gint n_deleted; /* (atomic) */
-  void (*deleted) (gpointer data);
-  gpointer data;
-} Owned;
-
-static void
-delete_owned (DLManagedTensorVersioned *managed)
-{
-  Owned *owned = managed->manager_ctx;
-
-  if (owned->deleted != NULL)
-    owned->deleted (owned->data);
-  g_atomic_int_inc (&owned->n_deleted);
-}
-
-/* Every other value: it is copied, and then let go of. */
-static void
-owned_init (Owned *owned)
-{
-  memset (owned, 0, sizeof *owned);
-  owned->n = 3;
-  owned->stride = 2;
-  owned->managed.version.major = 1;
-  owned->managed.manager_ctx = owned;
-  owned->managed.deleter = delete_owned;
-  owned->managed.dl_tensor = float_tensor (owned->values, &owned->n);
-  owned->managed.dl_tensor.strides = &owned->stride;
-}
-
 static ovstage_map_desc_t
 describe_mass (void)
 {
@@ -537,12 +502,15 @@ test_wait_in_deleter (void)
   Paused paused;
   Owned owned;
   Wait wait = { .paused = &paused };
+  int64_t stride = 2;
   const DLManagedTensorVersioned *managed = &owned.managed;
   ovstage_write_data_t taken = { .managed_tensors = &managed, .tensor_count = 1 };
   ovstage_enqueue_result_t write;
 
   pause_init (&paused);
   owned_init (&owned);
+  /* Every other value: it is copied, and then let go of. */
+  owned.managed.dl_tensor.strides = &stride;
   owned.deleted = wait_in_deleter;
   owned.data = &wait;
   write = ovstage_write_attribute (paused.flat.stage, paused.flat.query, named ("mass"), 1, taken, OVSTAGE_PRIM_MODE_UPSERT);
@@ -557,23 +525,6 @@ test_wait_in_deleter (void)
   g_assert_cmpint (owned.n_deleted, ==, 1);
 }
 
-typedef struct
-{
-  guint n;
-  char *text;
-} Logged;
-
-static void
-log_cb (ovstage_log_level_t level, ovx_string_t message, void *user_data)
-{
-  Logged *logged = user_data;
-
-  logged->n++;
-  g_free (logged->text);
-  logged->text = g_strndup (message.ptr, message.length);
-}
-
-/* Whoever waits in whatever call, and whatever is open. */
 static gpointer
 destroyed_thread (gpointer data)
 {

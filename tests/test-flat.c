@@ -401,24 +401,6 @@ test_oldest_preserved (void)
   flat_clear (&flat);
 }
 
-typedef struct
-{
-  guint n;
-  ovstage_log_level_t level;
-  char *text;
-} Logged;
-
-static void
-log_cb (ovstage_log_level_t level, ovx_string_t message, void *user_data)
-{
-  Logged *logged = user_data;
-
-  logged->n++;
-  logged->level = level;
-  g_free (logged->text);
-  logged->text = g_strndup (message.ptr, message.length);
-}
-
 static void
 test_leaks (void)
 {
