@@ -53,6 +53,37 @@ class Hostile(unittest.TestCase):
             with self.assertRaises(ovstage.OvstageError):
                 getattr(group, name)(Index())
 
+    def test_arguments_that_destroy_the_stage(self):
+        class Index:
+            def __index__(self):
+                stage.destroy()
+                return 1
+
+        class Names(list):
+            def __iter__(self):
+                stage.destroy()
+                return super().__iter__()
+
+        values = np.ones(4, np.float32)
+        for call in (
+            lambda: stage.write_attribute(query, "a", Index(), values, is_array=False).wait(),
+            lambda: stage.write_attributes(query, Names(), 2).wait(),
+            lambda: stage.delete_attributes(query, ["a"], Index()).wait(),
+            lambda: stage.advance_write_floor(Index()).wait(),
+            lambda: stage.clone("/p0", ["/q"], Index()),
+            lambda: stage.clone_async("/p0", Names(["/q"]), 2).wait(),
+            lambda: stage.map_attribute(query, "b", Index(), dtype="float32").wait(),
+            lambda: stage.get_attribute_write_floor(Index()),
+            lambda: stage.query(None, Names(["a"])).wait(),
+            lambda: stage.read_attributes(query, Names(["a"]), OrdinalRange.latest(1)).wait(),
+            lambda: stage.watch(query, Names(["a"])),
+        ):
+            stage = ovstage.Stage("gone")
+            paths = ovstage.PathDictionary(stage).create_path_list_from_strings(PATHS)
+            with stage.query_from_path_list(paths) as query:
+                with self.assertRaisesRegex(ovstage.OvstageError, "destroyed"):
+                    call()
+
     def test_maps_beyond_all_memory(self):
         for named in (
             {"index_map": np.broadcast_to(np.uint32(0), (2**44,))},

@@ -8,8 +8,6 @@
 
 #include "_native.h"
 
-#include <string.h>
-
 /* PathList */
 
 PyObject *
@@ -245,32 +243,12 @@ get_dictionary (PyovsPathDictionary *self)
 static const char *
 as_text (PyObject *object, const char *name)
 {
-  const char *text;
-  Py_ssize_t n;
+  PyovsRefusal refusal = { 0, NULL };
+  const char *text = pyovs_as_text (object, name, &refusal);
 
-  if (!PyUnicode_Check (object))
-    {
-      PyErr_Format (PyExc_TypeError, "%s: a str is needed, not %s", name, Py_TYPE (object)->tp_name);
-      return NULL;
-    }
-  text = PyUnicode_AsUTF8AndSize (object, &n);
-  if (text == NULL && PyErr_ExceptionMatches (PyExc_UnicodeEncodeError))
-    {
-      char *message = g_strdup_printf ("%s: a lone surrogate is in it, which no UTF-8 has", name);
-
-      PyErr_Clear ();
-      pyovs_raise (pyovs.ovx_error, OVSTAGE_ERROR_INVALID_ARGUMENT, message);
-      g_free (message);
-      return NULL;
-    }
-  if (text != NULL && strlen (text) != (gsize) n)
-    {
-      char *message = g_strdup_printf ("%s: \"%s\" is followed by a NUL character", name, text);
-
-      pyovs_raise (pyovs.ovx_error, OVSTAGE_ERROR_INVALID_ARGUMENT, message);
-      g_free (message);
-      return NULL;
-    }
+  if (refusal.code != 0)
+    pyovs_raise (pyovs.ovx_error, refusal.code, refusal.message);
+  g_free (refusal.message);
   return text;
 }
 

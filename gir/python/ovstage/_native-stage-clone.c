@@ -8,34 +8,6 @@
 
 #include "_native-stage.h"
 
-#include <string.h>
-
-/* A path, lent by @object; NULL with a Python error or a refusal. */
-static const char *
-as_path (PyObject *object, const char *name, PyovsRefusal *refusal)
-{
-  const char *text;
-  Py_ssize_t n;
-
-  if (!PyUnicode_Check (object))
-    {
-      PyErr_Format (PyExc_TypeError, "%s: a str is needed, not %s", name, Py_TYPE (object)->tp_name);
-      return NULL;
-    }
-  text = PyUnicode_AsUTF8AndSize (object, &n);
-  if (text == NULL && PyErr_ExceptionMatches (PyExc_UnicodeEncodeError))
-    {
-      PyErr_Clear ();
-      pyovs_refuse (refusal, OVSTAGE_ERROR_INVALID_ARGUMENT, "%s: a lone surrogate is in it, which no UTF-8 has", name);
-    }
-  else if (text != NULL && strlen (text) != (gsize) n)
-    {
-      pyovs_refuse (refusal, OVSTAGE_ERROR_INVALID_ARGUMENT, "%s: \"%s\" is followed by a NUL character", name, text);
-      return NULL;
-    }
-  return text;
-}
-
 /* The strings of @tuple. NULL with a Python error or a refusal. */
 static const char **
 as_paths (PyObject *tuple, PyovsRefusal *refusal)
@@ -48,7 +20,7 @@ as_paths (PyObject *tuple, PyovsRefusal *refusal)
       char name[32];
 
       g_snprintf (name, sizeof name, "targets[%zd]", i);
-      paths[i] = as_path (PyTuple_GET_ITEM (tuple, i), name, refusal);
+      paths[i] = pyovs_as_text (PyTuple_GET_ITEM (tuple, i), name, refusal);
       if (paths[i] == NULL)
         {
           g_free (paths);
@@ -72,13 +44,16 @@ new_clone (PyovsStage *self, PyObject *const *values)
     return PyErr_Format (PyExc_TypeError, "source: a str is needed, not %s", Py_TYPE (values[0])->tp_name);
   if (PyUnicode_Check (values[1]))
     return PyErr_Format (PyExc_TypeError, "targets: an iterable of str is needed, not a str");
+  if (!pyovs_as_uint (values[2], "ordinal", G_MAXUINT64, &ordinal))
+    return NULL;
   tuple = PySequence_Tuple (values[1]);
   if (tuple == NULL)
     return NULL;
+  /* Either may have run any code, which may have destroyed the stage. */
   pyovs_stage_check_open (self, &refusal);
-  source = as_path (values[0], "source", &refusal);
+  source = pyovs_as_text (values[0], "source", &refusal);
   targets = !PyErr_Occurred () ? as_paths (tuple, &refusal) : NULL;
-  if (PyErr_Occurred () || !pyovs_as_uint (values[2], "ordinal", G_MAXUINT64, &ordinal))
+  if (PyErr_Occurred ())
     g_free (refusal.message);
   else if (refusal.code != 0)
     result = pyovs_operation_new_refused (&pyovs_operation_type, &refusal);

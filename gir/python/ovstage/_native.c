@@ -263,6 +263,31 @@ pyovs_parse_dict (PyovsSignature *signature, PyObject *args, PyObject *kwargs, P
   return check_required (signature, values);
 }
 
+const char *
+pyovs_as_text (PyObject *object, const char *name, PyovsRefusal *refusal)
+{
+  const char *text;
+  Py_ssize_t n;
+
+  if (!PyUnicode_Check (object))
+    {
+      PyErr_Format (PyExc_TypeError, "%s: a str is needed, not %s", name, Py_TYPE (object)->tp_name);
+      return NULL;
+    }
+  text = PyUnicode_AsUTF8AndSize (object, &n);
+  if (text == NULL && PyErr_ExceptionMatches (PyExc_UnicodeEncodeError))
+    {
+      PyErr_Clear ();
+      pyovs_refuse (refusal, OVSTAGE_ERROR_INVALID_ARGUMENT, "%s: a lone surrogate is in it, which no UTF-8 has", name);
+    }
+  else if (text != NULL && strlen (text) != (gsize) n)
+    {
+      pyovs_refuse (refusal, OVSTAGE_ERROR_INVALID_ARGUMENT, "%s: \"%s\" is followed by a NUL character", name, text);
+      return NULL;
+    }
+  return text;
+}
+
 /* An exact int, by the index protocol. */
 static PyObject *
 to_integer (PyObject *object, const char *name)

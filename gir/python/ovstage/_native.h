@@ -123,6 +123,8 @@ gboolean pyovs_parse_dict (PyovsSignature *signature, PyObject *args, PyObject *
 #define PYOVS_METHOD_1_DEF(name, method, doc) \
   { name, PYOVS_METHOD (method##_named), METH_FASTCALL | METH_KEYWORDS, PyDoc_STR (doc) }
 
+/* A text without NUL, lent by @object. NULL with a Python error or a refusal. */
+const char *pyovs_as_text (PyObject *object, const char *name, PyovsRefusal *refusal);
 gboolean pyovs_as_uint (PyObject *object, const char *name, guint64 max, guint64 *value);
 gboolean pyovs_as_timeout (PyObject *object, gint64 *timeout);
 /* The argument dtype: a DLDataType, its text, or a dtype of numpy. */
