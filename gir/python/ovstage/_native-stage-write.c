@@ -99,15 +99,8 @@ set_selection (Write *write, PyObject *index_map, PyObject *mask, PyObject *coun
       /* How many prims a query has, one that is not done has to be waited for. */
       if (write->count == 0 && write->query->op != NULL)
         {
-          if (!ovstage_operation_is_done (write->query->op))
-            {
-              OvstageOperation *query = g_object_ref (write->query->op);
-
-              Py_BEGIN_ALLOW_THREADS
-              ovstage_operation_wait (query, OVSTAGE_TIMEOUT_INFINITE, NULL, NULL);
-              g_object_unref (query);
-              Py_END_ALLOW_THREADS
-            }
+          if (pyovs_wait (write->query->op, OVSTAGE_TIMEOUT_INFINITE) < 0)
+            return FALSE;
           write->count = write->query->op != NULL ? ovstage_query_get_prim_count ((OvstageQuery *) write->query->op) : 0;
         }
       needed = write->mask.is_words ? write->count / 64 + (write->count % 64 != 0) : write->count;
