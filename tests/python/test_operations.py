@@ -352,6 +352,30 @@ class Large(StageCase):
             self.assertTrue(cancelled.cancel())
         self.assertEqual([(entry.exc_type, entry.object) for entry in seen], [(KeyError, failing)] * 4)
 
+    def test_glib_callback_that_asks_what_was_cancelled(self):
+        task, called = ovstage.glib.spawn(self.wait_for(Never())), []
+        task.add_done_callback(ovstage.glib.Task.result)
+        task.add_done_callback(called.append)
+        with reported() as seen:
+            self.assertTrue(task.cancel())
+        self.assertEqual((called, [entry.exc_type for entry in seen]), ([task], [ovstage.glib.CancelledError]))
+
+    def test_glib_told_again_while_running(self):
+        class Telling(Never):
+            def add_done_callback(self, callback):
+                self.tell = callback
+                super().add_done_callback(callback)
+
+        async def wait():
+            await never
+            never.tell(never)
+            return task.done()
+
+        never = Telling()
+        task = ovstage.glib.spawn(wait())
+        never.end()
+        self.assertFalse(task.result())
+
     def test_glib_callback_that_stops(self):
         def stopping(task):
             raise KeyboardInterrupt

@@ -94,8 +94,6 @@ class Task(Awaitable[Any]):
         if self._running:
             self._must_cancel = True
         elif self._awaited is None or not self._awaited.cancel():
-            # Whoever tells that what is awaited is done comes too late.
-            self._turn += 1
             self._step(CancelledError("the task was cancelled"))
         return True
 
@@ -137,15 +135,16 @@ class Task(Awaitable[Any]):
     def _call(self, callback: Callable[[Task], Any]) -> None:
         try:
             callback(self)
-        except Exception as failure:
+        except (Exception, CancelledError) as failure:
             _native._report(failure, callback)
 
     def _resume(self, turn: int) -> None:
-        # A cancelled wait may still be told that its operation is done.
         if turn == self._turn and not self._done:
             self._step(None)
 
     def _step(self, error: Optional[BaseException]) -> None:
+        # Whoever tells from here on that what was awaited is done, again or after it was cancelled, comes too late.
+        self._turn += 1
         self._awaited = None
         outer = stepping.loop
         stepping.loop = running_loop()
@@ -180,7 +179,6 @@ class Task(Awaitable[Any]):
             raise failure
 
     def _wait_for(self, target: Any) -> None:
-        self._turn += 1
         turn = self._turn
         if isinstance(target, (_native.Operation, Step)):
             target._watch(lambda: self._resume(turn), True)
