@@ -6,6 +6,7 @@ import array
 import gc
 import threading
 import unittest
+import warnings
 
 import numpy as np
 
@@ -308,6 +309,26 @@ class Import(StageCase):
         operations[0].wait()
         self.seal()
         np.testing.assert_array_equal(self.values(1, "second"), source)
+
+
+    def test_deleter_meets_no_error(self):
+        """Nor is the one that is raised as a stage is dropped lost by what the deleter does."""
+
+        def make_stage():
+            stage = ovstage.Stage("dropped")
+            paths = ovstage.PathDictionary(stage).create_path_list_from_strings([f"/P{i}" for i in range(3000)])
+            with stage.query_from_path_list(paths) as query:
+                stage.write_attribute(query, "a", 1, producer, is_array=False, transfer=True).wait()
+            self.assertEqual(deleted, [])
+            return stage
+
+        deleted = []
+        producer = Producer(np.zeros(3000, np.float32), on_delete=lambda: deleted.append(1))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ResourceWarning)
+            with self.assertRaisesRegex(ValueError, "base"):
+                int(make_stage(), 99)
+        self.assertEqual(deleted, [1])
 
 
 class Export(StageCase):

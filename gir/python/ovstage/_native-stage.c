@@ -136,7 +136,7 @@ stage_finalize (PyObject *object)
   if (self->stage == NULL)
     return;
   pyovs_warn_unreleased (object);
-  close_stage (self, FALSE);
+  PYOVS_KEEPING_ERROR (close_stage (self, FALSE));
 }
 
 static void
