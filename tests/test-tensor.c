@@ -156,6 +156,7 @@ test_check_refuses (void)
     { { OVS_CODE_FLOAT, 32, 1 }, 2, { G_GINT64_CONSTANT (1) << 40, G_GINT64_CONSTANT (1) << 40 }, "overflows at shape[1]" },
     /* Also where an extent of 0 would hide it: folding multiplies the others. */
     { { OVS_CODE_FLOAT, 32, 1 }, 3, { 0, G_GINT64_CONSTANT (1) << 40, G_GINT64_CONSTANT (1) << 40 }, "overflows at shape[2]" },
+    { { OVS_CODE_FLOAT, 32, 1 }, 3, { 1 << 30, 1 << 30, 0 }, "overflows at shape[1]" },
     { { OVS_CODE_INT, 1, 1 }, 1, { G_MAXINT64 }, "t: the size overflows, it is 9223372036854775807 bits" },
   };
 

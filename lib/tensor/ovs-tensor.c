@@ -31,10 +31,10 @@ look_at_shape (OvstageTensor *tensor, gsize n_dims, const gint64 *strides)
       tensor->compact = tensor->compact && (extent == 1 || tensor->strides[i] == (gint64) step);
       empty = empty || extent == 0;
       step *= (guint64) MAX (extent, 1);
-      few = few && extent >= 0 && extent <= FEW_ELEMENTS && (n *= extent) <= FEW_ELEMENTS;
+      few = few && extent >= 0 && extent <= FEW_ELEMENTS && (n *= MAX (extent, 1)) <= FEW_ELEMENTS;
     }
   tensor->compact = tensor->compact || empty;
-  tensor->n_elements = few && tensor->compact ? n : -1;
+  tensor->n_elements = few && tensor->compact ? (empty ? 0 : n) : -1;
 }
 
 OvstageTensor *
