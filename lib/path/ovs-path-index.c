@@ -8,8 +8,6 @@
 
 #include "base/ovs-arena.h"
 
-/* OvsPathIndex */
-
 static inline void
 index_store (OvsPathIndex *index, guint64 i, guint64 slot)
 {

@@ -8,8 +8,9 @@
 
 #include <string.h>
 
-#include "query/ovs-interval.h"
+#include "path/ovs-path-hash.h"
 #include "path/ovs-path-text.h"
+#include "query/ovs-interval.h"
 #include "query/ovs-number-set.h"
 #include "tensor/ovs-array.h"
 
@@ -118,11 +119,8 @@ static guint
 hash_text (gconstpointer data)
 {
   const OvsValue *value = data;
-  guint hash = 5381;
 
-  for (gsize i = 0; i < value->length; i++)
-    hash = hash * 33 + (guint8) value->text[i];
-  return hash;
+  return ovs_hash_text (0, value->text, value->length);
 }
 
 static gboolean
@@ -130,7 +128,7 @@ same_text (gconstpointer a, gconstpointer b)
 {
   const OvsValue *x = a, *y = b;
 
-  return x->length == y->length && memcmp (x->text, y->text, x->length) == 0;
+  return x->length == y->length && ovs_same_bytes (x->text, y->text, x->length);
 }
 
 /* An operator other than IN has one value. */
