@@ -1316,10 +1316,47 @@ move_random_hold (World *world)
     world->known[at][i] = attr_of (&world->scene, world->tokens[i]) != NULL ? attr_of (&world->scene, world->tokens[i])->change_frontier : 0;
 }
 
+/* The records count for what is there, each that several share once. */
+static void
+check_bytes (OvsAttr *attr)
+{
+  gsize bytes = 0;
+
+  for (guint c = 0; c < attr->columns->len; c++)
+    {
+      const OvsChanges *changes = &((OvsColumn *) attr->columns->pdata[c])->changes;
+      g_autoptr (GHashTable) n_of = g_hash_table_new (NULL, NULL);
+      GHashTableIter iter;
+      gpointer delta, n;
+
+      for (guint i = 0; i < changes->n; i++)
+        {
+          const OvsChange *change = ovs_changes_get (changes, i);
+
+          g_assert_cmpuint (change->ordinal, >=, i > 0 ? ovs_changes_get (changes, i - 1)->ordinal : 0);
+          n = g_hash_table_lookup (n_of, change->what);
+          g_hash_table_insert (n_of, change->what, GUINT_TO_POINTER (GPOINTER_TO_UINT (n) + 1));
+        }
+      g_hash_table_iter_init (&iter, n_of);
+      while (g_hash_table_iter_next (&iter, &delta, &n))
+        {
+          g_assert_cmpuint (((OvsDelta *) delta)->n_records, ==, GPOINTER_TO_UINT (n));
+          bytes += ((OvsDelta *) delta)->bytes;
+        }
+      bytes += changes->n * OVS_CHANGE_BYTES;
+    }
+  for (guint i = 0; i < attr->deaths.n; i++)
+    bytes += ovs_deaths_get_bytes (ovs_changes_get (&attr->deaths, i)->what);
+  g_assert_cmpuint (attr->change_bytes, ==, bytes);
+}
+
 /* What is held can be told up to the newest. */
 static void
 check_holds (World *world)
 {
+  for (guint at = 0; at < 2; at++)
+    if (attr_of (&world->scene, world->tokens[at]) != NULL)
+      check_bytes (attr_of (&world->scene, world->tokens[at]));
   for (guint i = 0; i < 2; i++)
     for (guint at = 0; at < 2; at++)
       if (world->holds[i] != NULL && attr_of (&world->scene, world->tokens[at]) != NULL)
