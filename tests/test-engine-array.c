@@ -652,7 +652,6 @@ count_deleter (gpointer data)
   g_atomic_int_inc ((gint *) data);
 }
 
-/* A payload whose tensors tell when they are let go of. */
 /* What a thread of the stage lets go of, it does once the operation is done. */
 static void
 assert_deleted (gint *n_deleted, gint n)
@@ -662,6 +661,7 @@ assert_deleted (gint *n_deleted, gint n)
   g_assert_cmpint (g_atomic_int_get (n_deleted), ==, n);
 }
 
+/* A payload whose tensors tell when they are let go of. */
 static OvstageWriteData *
 counted_rows (float *data, guint n, guint size, gint *n_deleted, gboolean strided)
 {

@@ -689,7 +689,6 @@ interrupt_thread (gpointer user_data)
   return NULL;
 }
 
-/* Cancelling a wait ends the wait. */
 static void
 never_cb (OvsOp *op, gpointer user_data)
 {
@@ -728,6 +727,7 @@ test_outlives_stage (void)
     }
 }
 
+/* Cancelling a wait ends the wait. */
 static void
 test_wait_interrupted (void)
 {

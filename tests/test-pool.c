@@ -543,7 +543,6 @@ alloc_map_or_fail (OvsPool *pool, gsize size)
   return buffer;
 }
 
-/* What users had the address of is used again as late as can be, as plain memory. */
 static void
 test_spares (void)
 {
@@ -582,6 +581,7 @@ test_spares (void)
   g_assert_cmpuint (get_stats (pool).n_live, ==, 0);
 }
 
+/* What users had the address of is used again as late as can be, as plain memory. */
 static void
 test_map_used_last (void)
 {
