@@ -558,7 +558,17 @@ test_spares (void)
   g_assert_true (ovs_spares_alloc (&spares, pool, 900) == b);
   g_assert_cmpuint (b->size, ==, 900);
   memset (b->data, 1, b->capacity);
-  /* but not one that somebody holds, one that is large, or one that is not of the pool. */
+  /* but never one of another size, which may share its place, */
+  for (gsize size = 1; size <= 64 * 1024; size *= 2)
+    {
+      ovs_spares_unref (&spares, b);
+      b = ovs_spares_alloc (&spares, pool, size);
+      g_assert_cmpuint (b->capacity, >=, size);
+    }
+  ovs_spares_unref (&spares, b);
+  ovs_spares_clear (&spares);
+  b = ovs_spares_alloc (&spares, pool, 900);
+  /* nor one that somebody holds, one that is large, or one that is not of the pool. */
   a = ovs_buffer_ref (b);
   ovs_spares_unref (&spares, b);
   g_assert_cmpint (a->refs, ==, 1);
