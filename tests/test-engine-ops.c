@@ -931,6 +931,41 @@ test_last_reference_in_worker (void)
   ovs_debug_set_flags (scene.flags);
 }
 
+static void
+drop_stage (gpointer data)
+{
+  Scene *scene = data;
+
+  g_assert_cmpuint (ovs_stage_get_floor (scene->stage), ==, 2);
+  g_clear_pointer (&scene->stage, ovs_stage_unref);
+}
+
+/* Or in a deleter, which is called at the end of the call that submits. */
+static void
+test_last_reference_in_deleter (void)
+{
+  gint64 shape = 2;
+  float values[] = { 1, 2 };
+  OvstageTensor *tensor;
+  OvstageWriteData *payload;
+  Scene scene;
+  OvsOp *seal;
+
+  scene_init_plain (&scene, 2);
+  tensor = ovs_tensor_new (float32, OVS_DEVICE_CPU, 0, 1, &shape, NULL, values, 0, drop_stage, &scene);
+  payload = ovs_payload_new_take (tensor);
+  ovs_tensor_unref (tensor);
+  write_or_fail (&scene, scene.query, scene.a, 1, payload);
+  seal_or_fail (&scene, 1);
+  write_or_fail (&scene, scene.query, scene.a, 2, payload_fill (float32, 2, 3));
+  ovs_op_unref (scene.query);
+  seal = advance (&scene, 2);
+  g_assert_null (scene.stage);
+  g_assert_true (ovs_op_is_done (seal));
+  ovs_op_unref (seal);
+  ovs_debug_set_flags (scene.flags);
+}
+
 /* Rule 5 */
 static void
 test_queue_full (void)
@@ -1751,6 +1786,7 @@ main (int argc, char *argv[])
   g_test_add_func ("/engine-ops/error-lasts", test_error_lasts);
   g_test_add_func ("/engine-ops/close/in-flight", test_close);
   g_test_add_func ("/engine-ops/close/last-reference-in-worker", test_last_reference_in_worker);
+  g_test_add_func ("/engine-ops/close/last-reference-in-deleter", test_last_reference_in_deleter);
   g_test_add_func ("/engine-ops/queue-full/write-and-advance", test_queue_full);
   g_test_add_func ("/engine-ops/queue-full/read", test_queue_full_read);
   g_test_add_func ("/engine-ops/queue-full/floors", test_queue_full_floors);

@@ -428,7 +428,10 @@ ovs_stage_advance (OvsStage *stage, guint64 ordinal, OvstageScope scope, const g
     }
   else
     {
+      /* What it replaces is let go of last: a deleter may drop the stage, which an advance that was not pending does not hold. */
+      ovs_buffers_hold_back ();
       begin (advance, &ready);
+      ovs_buffers_let_go ();
       ovs_ops_run (&ready);
     }
   return &advance->op;
